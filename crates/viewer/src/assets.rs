@@ -1,5 +1,7 @@
 //! The files in `web/`: the style, and modules that a gateway serves as they are and an export joins into one script.
 
+use std::sync::LazyLock;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
@@ -57,12 +59,26 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "tree.js",
 ];
 
+/// Names the content of the files of the page: another version of the program has another name for other files.
+pub fn web_files_version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let mut hash = Sha256::new();
+        for file in WEB_FILES {
+            hash.update(file.name);
+            hash.update(file.content);
+        }
+        hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    });
+    &VERSION
+}
+
 /// The modules of an export, each after those that it imports.
 const EXPORT_MODULES: &[&str] = &[DOM, STATE, OUTLINE, TREE, OVERVIEW, TRANSCRIPT, CONTROLS, EXPORT];
 
-/// The script of an export: a page that is opened from a disk cannot import modules.
+/// The script of an export: a page that is opened from a disk cannot import modules. A module would wait for the end of the file.
 pub fn export_script() -> String {
-    EXPORT_MODULES.iter().map(|module| without_imports(module)).collect()
+    let modules: String = EXPORT_MODULES.iter().map(|module| without_imports(module)).collect();
+    format!("(() => {{\n\"use strict\";\n{modules}}})();\n")
 }
 
 /// Imports and exports are single lines that start with the word. A test checks that.

@@ -1,7 +1,8 @@
 //! A whole session as one HTML file that opens from a disk and needs no network.
 //!
-//! The file is written piece by piece: the page, one row per entry for the tree, the bodies and the stored lines of the entries
-//! in blocks, and the script. The browser reads a block when it draws an entry of it, or saves the log.
+//! The file is written piece by piece: the page, one row per entry for the tree, the bodies of the entries in blocks, the script,
+//! and the stored lines in blocks. The browser reads a block when it draws an entry of it, or saves the log. The lines are about half
+//! of a large file, and the page is ready before the browser has read them.
 
 use osier_protocol::TreeRow;
 use osier_protocol::time::{self, Millis};
@@ -76,7 +77,7 @@ struct SessionMeta<'a> {
     leaf_entry_id: Option<&'a str>,
 }
 
-/// Writes an export: the rows of all entries, the labels, then the body and the line of each entry in the same order.
+/// Writes an export: the rows of all entries, the labels, and the bodies in the same order. Then [`HtmlExport::log`] takes the lines.
 #[derive(Debug)]
 pub struct HtmlExport<W> {
     write: W,
@@ -84,6 +85,12 @@ pub struct HtmlExport<W> {
     rows: DataBlock,
     labels: DataBlock,
     bodies: DataBlock,
+}
+
+/// The end of an export: the log that the page can save.
+#[derive(Debug)]
+pub struct ExportedLog<W> {
+    write: W,
     lines: DataBlock,
 }
 
@@ -105,8 +112,8 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> HtmlExport<W> {
         write(export_head(summary, &script).as_bytes())?;
         let meta = SessionMeta { session_id: &summary.id, title: &summary.title, leaf_entry_id: leaf };
         write(data_block("session", 0, &script_json(&meta)).as_bytes())?;
-        let [rows, labels, bodies, lines] = ["rows", "labels", "bodies", "lines"].map(DataBlock::new);
-        Ok(HtmlExport { write, script, rows, labels, bodies, lines })
+        let [rows, labels, bodies] = ["rows", "labels", "bodies"].map(DataBlock::new);
+        Ok(HtmlExport { write, script, rows, labels, bodies })
     }
 
     /// Adds an entry to the tree.
@@ -127,18 +134,26 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> HtmlExport<W> {
         self.bodies.push(&script_json(&html), &mut self.write)
     }
 
-    /// Adds the next line of the log that the page can save: the header, and then the entries.
+    /// Ends the bodies. From here on, the page is ready.
+    pub fn log(mut self) -> Result<ExportedLog<W>, E> {
+        for block in [&mut self.rows, &mut self.labels, &mut self.bodies] {
+            block.flush(&mut self.write)?;
+        }
+        (self.write)(format!("<script>{}</script>\n", self.script).as_bytes())?;
+        Ok(ExportedLog { write: self.write, lines: DataBlock::new("lines") })
+    }
+}
+
+impl<E, W: FnMut(&[u8]) -> Result<(), E>> ExportedLog<W> {
+    /// Adds the next line: the header, and then the entries.
     pub fn line(&mut self, line: &[u8]) -> Result<(), E> {
         self.lines.push(&script_json(&String::from_utf8_lossy(line)), &mut self.write)
     }
 
     /// Writes the end of the file.
     pub fn end(mut self) -> Result<(), E> {
-        for block in [&mut self.rows, &mut self.labels, &mut self.bodies, &mut self.lines] {
-            block.flush(&mut self.write)?;
-        }
-        let script = format!("<script type=\"module\">{}</script></body></html>\n", self.script);
-        (self.write)(script.as_bytes())
+        self.lines.flush(&mut self.write)?;
+        (self.write)(b"</body></html>\n")
     }
 }
 

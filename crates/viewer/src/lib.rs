@@ -32,7 +32,7 @@ mod tool_call;
 mod tool_result;
 
 pub use entry::{EntryBody, render_entry};
-pub use export::{HtmlExport, SessionSummary};
+pub use export::{ExportedLog, HtmlExport, SessionSummary};
 
 /// Markdown as HTML.
 pub fn render_markdown(text: &str) -> String {

@@ -2,7 +2,8 @@
 
 use maud::{Markup, PreEscaped, html};
 use osier_protocol::entry_view::{
-    AssistantView, CustomMessageView, ImageView, MessageView, ReplyBlockView, UserMessageView,
+    AssistantView, CustomMessageView, ImageView, MessageView, OtherMessageView, ReplyBlockView,
+    UserMessageView,
 };
 use osier_protocol::usage::{format_cost, format_tokens};
 
@@ -20,9 +21,16 @@ pub(crate) fn message(message: &MessageView, attached: &[ImageView<'_>], in_cont
         MessageView::UserCommand(run) => user_command(run, in_context),
         MessageView::Custom(custom) => custom_message(custom, attached),
         MessageView::Other(other) => html! {
-            details.output { summary { (PreEscaped(escaped_line(beginning(&other.role_name, 60)))) } (markdown(&other.text)) }
+            details.output { summary { (other_title(other)) } (markdown(&other.text)) }
             (images(attached))
         },
+    }
+}
+
+fn other_title(other: &OtherMessageView) -> Markup {
+    match other.role_name.as_str() {
+        "system" => html! { "System prompt" },
+        name => PreEscaped(escaped_line(beginning(name, 60))),
     }
 }
 

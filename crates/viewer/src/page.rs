@@ -71,7 +71,7 @@ fn page(summary: &SessionSummary) -> Markup {
             main #main {
                 (session_header(summary))
                 noscript { p.notice { "This page draws the conversation with its own script. Allow JavaScript to read it." } }
-                div #transcript tabindex="-1" aria-label="Conversation" {}
+                div #transcript tabindex="-1" aria-label="Conversation" { p.notice { "Reading the session…" } }
             }
         }
         div #message role="status" aria-live="polite" {}

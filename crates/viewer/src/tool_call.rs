@@ -31,6 +31,9 @@ fn title(call: &ToolCallView) -> Markup {
         Some(command) => html! { code.command { (PreEscaped(highlighted(command.trim_end(), "bash"))) } },
         None if call.name == "todo" => html! {},
         None if call.name == "bash" => html! {},
+        None if call.name == "task" => {
+            html! { span.summary { (PreEscaped(escaped_line(beginning(&tasks(call), MAX_SUMMARY)))) } }
+        }
         None => {
             let summary = call.summary(None);
             html! { span.summary { (PreEscaped(escaped_line(beginning(&summary, MAX_SUMMARY)))) } }
@@ -51,6 +54,10 @@ fn arguments(call: &ToolCallView) -> Markup {
             content.len() <= MAX_OPEN,
         ),
         ("edit", ..) => edits(call),
+        // Closed, because the batch of sub-agents shows its tasks.
+        ("task", ..) => {
+            folded(json_block(&serde_json::to_string_pretty(&call.arguments).unwrap_or_default()), false)
+        }
         _ => other_arguments(&call.arguments),
     }
 }
@@ -83,7 +90,21 @@ fn other_arguments(arguments: &Value) -> Markup {
         return html! {};
     }
     let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
-    folded(html! { figure.code { (code_block(&json, "json")) } }, json.len() <= MAX_OPEN)
+    folded(json_block(&json), json.len() <= MAX_OPEN)
+}
+
+fn json_block(json: &str) -> Markup {
+    html! { figure.code { (code_block(json, "json")) } }
+}
+
+/// What the tasks of a call are about: their descriptions, or what they are told.
+fn tasks(call: &ToolCallView) -> String {
+    let list = call.arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
+    let all = list.unwrap_or(std::slice::from_ref(&call.arguments));
+    let name = |task: &Value| {
+        ["description", "prompt"].iter().find_map(|key| task.get(*key)?.as_str().map(str::to_owned))
+    };
+    all.iter().filter_map(name).collect::<Vec<_>>().join(" · ")
 }
 
 fn folded(content: Markup, is_open: bool) -> Markup {
@@ -128,6 +149,16 @@ mod tests {
     #[test]
     fn a_written_file_is_highlighted_by_its_extension() {
         assert!(draw("write", json!({ "path": "src/a.rs", "content": "fn a()" })).contains("t-keyword"));
+    }
+
+    #[test]
+    fn a_delegation_names_its_tasks() {
+        let task = json!({ "prompt": "Count all files", "description": "Count <files>" });
+        let markup = draw("task", json!({ "tasks": [task, { "prompt": "Read main.rs" }] }));
+        assert!(
+            markup.contains("Count &lt;files&gt; · Read main.rs") && !markup.contains(" open"),
+            "{markup}"
+        );
     }
 
     #[test]

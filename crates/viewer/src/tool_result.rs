@@ -48,6 +48,9 @@ fn output(text: &str, is_open: bool) -> Markup {
 }
 
 fn todo_list(items: &[Todo]) -> Markup {
+    if items.is_empty() {
+        return html! { p.notice { "The list is empty" } };
+    }
     html! {
         ul.todos {
             @for item in items {
@@ -144,6 +147,17 @@ mod tests {
         let markup =
             draw("edited", false, json!({ "diff": "@@ -1 +1 @@\n-a\n+b", "added": 1, "removed": 1 }));
         assert!(markup.contains("class=\"diff\"") && markup.contains("+1 −1"), "{markup}");
+    }
+
+    #[test]
+    fn a_todo_list_shows_the_state_of_each_item() {
+        let items = json!({ "items": [{ "content": "<b>Test", "status": "in_progress" }, { "content": "Build", "status": "completed" }] });
+        let markup = draw("2 items", false, items);
+        assert!(
+            markup.contains("<li class=\"in-progress\">&lt;b&gt;Test</li><li class=\"completed\">Build</li>"),
+            "{markup}"
+        );
+        assert!(draw("", false, json!({ "items": [] })).contains("The list is empty"));
     }
 
     #[test]

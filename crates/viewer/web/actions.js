@@ -12,7 +12,7 @@ import { LiveSession } from "./live_session.js";
 export class Actions {
   /**
    * @param {LiveSession} session
-   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, leave: () => void }} page
+   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, showEnd: () => void, leave: () => void }} page
    */
   constructor(session, page) {
     this.session = session;
@@ -121,7 +121,7 @@ export class Actions {
   /** @param {any} reply */
   showMove(reply) {
     if (reply.cancelled) return "Canceled";
-    this.session.store.showLeaf();
+    this.page.showEnd();
     if (reply.editorText !== undefined) this.page.setPrompt(reply.typedText ?? reply.editorText, reply.editorImages ?? []);
     if (reply.returned?.length > 0) this.page.returnPrompts(reply.returned);
     return "Moved";
@@ -201,6 +201,8 @@ export class Actions {
       if (!answer) return;
       instructions = answer["instructions"] || null;
     }
+    // It goes to the leaf, and the user sees it there.
+    this.page.showEnd();
     await this.send({ type: "graft", tip, summarize, instructions }, "Added the conclusion of the branch");
   }
 

@@ -5,6 +5,7 @@ import { showDialog } from "./dialog.js";
 import { element, fragment } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 import { isShown } from "./state.js";
+import { dollars, tokens } from "./status.js";
 import { authorOf } from "./transcript.js";
 import { kindClass, previewText } from "./tree.js";
 
@@ -44,12 +45,20 @@ async function drawSide(session, side, tip) {
   const rows = from < 0 ? [] : path.slice(from).filter(isShown);
   const drawn = rows.slice(0, MAX_DRAWN);
   await bodies.load(drawn.map((row) => row.id));
-  const facts = [`${side.messages} ${side.messages === 1 ? "message" : "messages"}`, ...side.modifiedFiles.map((/** @type {string} */ file) => `changed ${file}`)];
+  const { usage } = side;
+  const facts = [
+    `${side.messages} ${side.messages === 1 ? "message" : "messages"}`,
+    usage.totalTokens > 0 ? `${tokens(usage.totalTokens)} tokens` : "",
+    usage.cost > 0 ? dollars(usage.cost) : "",
+    ...side.modifiedFiles.map((/** @type {string} */ file) => `changed ${file}`),
+    ...side.readFiles.map((/** @type {string} */ file) => `read ${file}`),
+    side.filesLeftOut > 0 ? `${side.filesLeftOut} more files` : "",
+  ];
   const open = element("button", { type: "button", "data-open": side.tipId ?? tip }, "Show in the tree");
   return element(
     "section",
     { class: "column" },
-    element("header", {}, element("h3", { dir: "auto" }, side.label ?? (rows[0] ? previewText(rows[0]) : "Nothing of its own")), element("p", { class: "notice" }, facts.join(" · ")), open),
+    element("header", {}, element("h3", { dir: "auto" }, side.label ?? (rows[0] ? previewText(rows[0]) : "Nothing of its own")), element("p", { class: "notice" }, facts.filter(Boolean).join(" · ")), open),
     ...drawn.map((row) =>
       element("article", { class: `entry ${kindClass(row)}` }, element("header", { class: "entry-header" }, element("span", { class: "who" }, authorOf(row))), element("div", { class: "body" }, fragment(bodies.get(row.id) ?? ""))),
     ),

@@ -10,9 +10,10 @@ import { previewText } from "./tree.js";
 const MAX_IMAGE = 8 << 20;
 
 export class Composer {
-  /** @param {LiveSession} session */
-  constructor(session) {
+  /** @param {LiveSession} session @param {() => void} showEnd Shows the end of the path to the leaf. */
+  constructor(session, showEnd) {
     this.session = session;
+    this.showEnd = showEnd;
     this.input = /** @type {HTMLTextAreaElement} */ (byId("prompt"));
     /** @type {{ mimeType: string, data: string }[]} */
     this.images = [];
@@ -89,13 +90,12 @@ export class Composer {
     this.drawImages();
   }
 
-  /** Where a prompt goes: to the leaf, or first to the selected entry. */
+  /** Where a prompt goes: to the leaf, or first to the selected entry. A mark stands for the entry that it is attached to. */
   continuation() {
     const { store } = this.session;
-    const selected = store.selectedEntryId;
-    const leaf = store.leafIndex();
-    if (!selected || leaf < 0 || store.entries[leaf]?.id === selected || (store.isAtLeaf() && isEnd(store, selected))) return null;
-    return store.entry(selected) ?? null;
+    const [selected, leaf] = [store.shownIndex(store.selectedEntryId), store.leafIndex()];
+    if (selected < 0 || leaf < 0 || selected === leaf) return null;
+    return store.entries[selected];
   }
 
   update() {
@@ -199,6 +199,7 @@ export class Composer {
       if (store.sessionMeta.sessionId !== sessionId) return announce("Another session was opened. The prompt was not sent.");
       const isRunning = store.turnRunning;
       if (!(await this.moveFirst())) return;
+      this.showEnd();
       store.turnError = null;
       const shell = /^(!!?)\s*(.+)$/su.exec(prompt.text);
       // The reply to a command arrives when the command has ended.
@@ -221,9 +222,7 @@ export class Composer {
       return false;
     }
     const reply = await this.session.move(row.id);
-    if (reply.cancelled) return false;
-    store.showLeaf();
-    return true;
+    return !reply.cancelled;
   }
 
   /** Shows errors. @param {() => Promise<void>} run */
@@ -260,11 +259,6 @@ export class Composer {
       }),
     );
   }
-}
-
-/** Whether an entry is the last visible one of the path. @param {any} store @param {string} id */
-function isEnd(store, id) {
-  return store.visibleEntries.at(-1)?.id === id;
 }
 
 /** @param {File} file @returns {Promise<string>} */

@@ -14,7 +14,7 @@ import { TreeView } from "./tree.js";
  * @property {TreeView} tree
  * @property {TranscriptView} transcript
  * @property {() => string} [leafAddress] The address of the page without an entry.
- * @property {(words: string[], isCurrent: () => boolean) => Promise<Set<number>>} findInBodies
+ * @property {(text: string, isCurrent: () => boolean) => Promise<Set<number>>} findInBodies The entries whose whole text matches.
  */
 
 /** @param {Page} page */
@@ -34,6 +34,9 @@ export function connectControls(page) {
   page.store.subscribe(() => (back.hidden = page.store.isAtLeaf()));
 }
 
+/** The whole text is searched this long after the last key, in milliseconds. */
+const SEARCH_PAUSE = 150;
+
 /** @param {Page} page */
 function connectSearch({ tree, findInBodies }) {
   const search = /** @type {HTMLInputElement} */ (byId("search"));
@@ -50,10 +53,17 @@ function connectSearch({ tree, findInBodies }) {
     Object.assign(tree.options, { words, matches: undefined, folded: new Set() });
     tree.update();
     if (words.length === 0) return;
-    const matches = await findInBodies(words, () => number === current);
-    if (number !== current) return;
-    tree.options.matches = matches;
-    tree.update();
+    const isCurrent = () => number === current;
+    await new Promise((resume) => setTimeout(resume, SEARCH_PAUSE));
+    if (!isCurrent()) return;
+    try {
+      const matches = await findInBodies(search.value, isCurrent);
+      if (!isCurrent()) return;
+      tree.options.matches = matches;
+      tree.update();
+    } catch (error) {
+      if (isCurrent()) byId("tree-status").textContent = /** @type {Error} */ (error).message;
+    }
   });
   search.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "Enter") byId("tree").focus();

@@ -18,12 +18,15 @@ export function fragment(html) {
 /** Characters that people cannot see or that change the direction of text, except line feeds, tabs and joiners. */
 const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]/gu;
 
+const PLAIN = /^[\n\t\x20-\x7e]*$/u;
+
 /**
  * Text in which hidden characters are codes, as in the bodies of entries.
  * @param {string} text
  */
 export function visibleText(text) {
-  return text.replace(HIDDEN, (ch) => `U+${/** @type {number} */ (ch.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}`);
+  // Most texts have only characters that everybody sees.
+  return PLAIN.test(text) ? text : text.replace(HIDDEN, (ch) => `U+${/** @type {number} */ (ch.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}`);
 }
 
 /**

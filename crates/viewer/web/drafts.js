@@ -6,8 +6,8 @@ import { fetchJson } from "./connection.js";
 import { byId, element, fragment } from "./dom.js";
 import { LiveStore } from "./live_state.js";
 
-/** A rendering waits this many times as long as the last one took, so that a slow network or a long reply costs no more. */
-const PAUSE_FACTOR = 2;
+/** After a rendering, the next one waits this many times as long as it took, so that a slow network or a long reply costs no more. */
+const PAUSE_FACTOR = 1;
 const MAX_PAUSE = 500;
 
 export class DraftView {
@@ -21,6 +21,7 @@ export class DraftView {
     this.drawn = new Map();
     this.isScheduled = false;
     store.subscribe((what) => {
+      if (what === "draft") for (const drawn of this.drawn.values()) drawn.update();
       if (what === "draft" || what === "runtime" || what === "path") this.schedule();
     });
   }
@@ -106,17 +107,34 @@ class DrawnDraft {
     if (this.rendered !== this.draft.deltas && this.root.isConnected) this.update();
   }
 
-  /** Replaces only the blocks that changed, so that a selection in earlier ones stays. @param {string} html */
+  /** @param {string} html */
   show(html) {
-    const next = [...fragment(html).childNodes];
-    const now = [...this.body.childNodes];
-    let same = 0;
-    while (same < next.length && same < now.length && next[same].isEqualNode(now[same])) same++;
-    now.slice(same).forEach((node) => node.remove());
-    this.body.append(...next.slice(same));
+    replaceEnd(this.body, fragment(html));
     const last = this.body.lastElementChild?.previousElementSibling ?? this.body.lastElementChild;
     if (last?.matches("details.thinking")) last.setAttribute("open", "");
   }
+}
+
+/**
+ * Makes the nodes below an element those of a newer rendering. Only the end is replaced, so that a selection in earlier text stays,
+ * and a long reply costs no more than a short one.
+ * @param {Element} shown @param {ParentNode} next
+ */
+function replaceEnd(shown, next) {
+  let [old, fresh] = [shown.firstChild, next.firstChild];
+  while (old && fresh && old.isEqualNode(fresh)) [old, fresh] = [old.nextSibling, fresh.nextSibling];
+  if (old instanceof Element && fresh instanceof Element && old.cloneNode().isEqualNode(fresh.cloneNode())) {
+    replaceEnd(old, fresh);
+    [old, fresh] = [old.nextSibling, fresh.nextSibling];
+  }
+  const [outdated, added] = [[...followers(old)], [...followers(fresh)]];
+  outdated.forEach((node) => node.remove());
+  shown.append(...added);
+}
+
+/** A node and all siblings after it. @param {ChildNode | null} node */
+function* followers(node) {
+  for (; node; node = node.nextSibling) yield node;
 }
 
 /** @param {import("./live_state.js").Draft} draft */

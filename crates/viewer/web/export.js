@@ -3,6 +3,7 @@
 
 import { connectControls } from "./controls.js";
 import { announce, byId, fragment, saveFile } from "./dom.js";
+import { searchWords } from "./outline.js";
 import { SessionStore } from "./state.js";
 import { TranscriptView } from "./transcript.js";
 import { TreeView } from "./tree.js";
@@ -80,8 +81,12 @@ function readBlocks(name) {
   });
 }
 
-/** Saves the log of the session, as Osier stores it. @param {string} sessionId */
-function saveLog(sessionId) {
+/** Saves the log of the session, as Osier stores it. Its lines are the end of the file. @param {string} sessionId */
+async function saveLog(sessionId) {
+  if (document.readyState === "loading") {
+    announce("Reading the rest of the file…");
+    await new Promise((resume) => document.addEventListener("DOMContentLoaded", resume, { once: true }));
+  }
   const blocks = [...document.querySelectorAll("script.lines")];
   const pieces = blocks.map((block) => `${JSON.parse(block.textContent ?? "[]").join("\n")}\n`);
   saveFile(new Blob(pieces, { type: "application/x-ndjson" }), `osier-${sessionId.replace(/[^\w.-]/gu, "_")}.jsonl`);
@@ -98,7 +103,7 @@ function startExport() {
     store.select(id);
     transcript.scrollTo(id);
   });
-  connectControls({ store, tree, transcript, findInBodies: (words, isCurrent) => bodies.find(words, isCurrent) });
+  connectControls({ store, tree, transcript, findInBodies: (text, isCurrent) => bodies.find(searchWords(text), isCurrent) });
   store.labelsByEntryId = new Map(readBlocks("labels"));
   store.addRows(readBlocks("rows"));
   const showAddress = () => {

@@ -5,7 +5,7 @@ import { Actions, entryLink } from "./actions.js";
 import { Composer } from "./composer.js";
 import { Connection, fetchJson } from "./connection.js";
 import { connectControls, isNarrow } from "./controls.js";
-import { announce, byId, fragment, preferences } from "./dom.js";
+import { announce, byId, element, fragment, preferences } from "./dom.js";
 import { DraftView } from "./drafts.js";
 import { early } from "./early.js";
 import { LabelEditor } from "./label_editor.js";
@@ -28,15 +28,17 @@ class LivePage {
     this.transcript = new TranscriptView(store, (index) => bodies.get(store.entries[index].id), {
       load: (ids) => bodies.load(ids),
       link: (id) => new URL(entryLink(store.sessionMeta.sessionId, id)).hash,
+      drawEmpty: () => drawEmpty(store.info?.cwd),
     });
     this.tree = new TreeView(store, (id) => this.show(id));
     this.scroll = new ScrollKeeper(store, this.transcript);
-    this.composer = new Composer(this.session);
+    this.composer = new Composer(this.session, () => this.scroll.follow());
     this.actions = new Actions(this.session, {
       setPrompt: (text, images) => this.composer.setPrompt(text, images),
       returnPrompts: (prompts) => this.composer.returnPrompts(prompts),
       openFork: (target) => this.openFork(target),
       show: (id) => this.show(id),
+      showEnd: () => this.scroll.follow(),
       leave: () => this.goTo(""),
     });
     this.labels = new LabelEditor(this.tree, this.actions);
@@ -48,7 +50,7 @@ class LivePage {
     new DraftView(store, () => this.actions.send({ type: "resume" }, "Continued"));
     new QuestionView(this.session);
     new StatusView(this.session);
-    connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: async () => new Set(), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
+    connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: (text) => this.session.search(text), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
     this.wasRunning = false;
     this.knowsAccess = false;
     this.access = this.readAccess();
@@ -116,8 +118,11 @@ class LivePage {
     const { store, bodies } = this.session;
     const hasEnded = this.wasRunning && !store.turnRunning;
     this.wasRunning = store.turnRunning;
-    const reply = store.visibleEntries.findLast((row) => row.role === "assistant");
-    if (hasEnded && reply) byId("spoken").textContent = fragment(bodies.get(reply.id) ?? "").textContent?.slice(0, MAX_SPOKEN) ?? "";
+    if (!hasEnded) return;
+    const reply = store.pathTo(store.leafIndex()).map((index) => store.entries[index]).findLast((row) => row.role === "assistant");
+    const body = fragment(bodies.get(reply?.id ?? "") ?? "");
+    body.querySelector(".origin")?.remove();
+    byId("spoken").textContent = body.textContent?.slice(0, MAX_SPOKEN) ?? "";
   }
 
   /** @param {import("./connection.js").ConnectionState} state */
@@ -259,6 +264,18 @@ class LivePage {
     const row = document.querySelector(".row.selected") ?? document.getElementById(`entry-${id}`) ?? byId("tree");
     this.actions.openEntryMenu(this.tree.cursorId() ?? id, row);
   }
+}
+
+/** What a session without messages shows. @param {string | undefined} cwd */
+function drawEmpty(cwd) {
+  const empty = element("div", { class: "empty" });
+  if (!cwd) return empty;
+  empty.append(
+    element("h2", {}, "What should Osier do?"),
+    element("p", {}, "It works in ", element("code", { dir: "auto" }, cwd), "."),
+    element("p", {}, "Every prompt becomes an entry of the tree. Select any entry to continue from there."),
+  );
+  return empty;
 }
 
 history.scrollRestoration = "manual";

@@ -139,8 +139,12 @@ export class LiveSession {
     if (state.returnedPrompts.length > 0) this.onReturnedPrompts(state.returnedPrompts);
     // The entries since `after` follow as events, without the moves between them.
     this.missed = mustRead ? null : { entries: state.position.entries, leafId: state.leafId };
-    if (mustRead) await this.read(!fromStart);
-    else this.settleMissed();
+    if (mustRead) {
+      await this.read(!fromStart);
+    } else {
+      this.settleMissed();
+      this.readSubagents();
+    }
     this.readStatus();
   }
 
@@ -303,6 +307,13 @@ export class LiveSession {
   /** @param {object} query @returns {Promise<any>} */
   async query(query) {
     return (await this.connection.request({ type: "query", session: this.handle, query })).answer;
+  }
+
+  /** The indexes of the entries whose whole text matches. @param {string} text @returns {Promise<Set<number>>} */
+  async search(text) {
+    const { ids } = await this.query({ type: "search", query: text });
+    const indexes = ids.map((/** @type {string} */ id) => this.store.entryById.get(id));
+    return new Set(indexes.filter((/** @type {number | undefined} */ index) => index !== undefined));
   }
 
   /** @param {EngineCommand} command @returns {Promise<any>} */

@@ -2,7 +2,7 @@
 // The store of the live page: the tree, and what happens in the session now. Snapshots and events go in; nothing here
 // touches the document or the network.
 
-import { SessionStore } from "./state.js";
+import { ChildIndex, SessionStore } from "./state.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
@@ -72,8 +72,11 @@ export class LiveStore extends SessionStore {
   /** Forgets the tree. The views keep what they draw until there are rows again. */
   clear() {
     this.entries = [];
+    this.activePathIds = [];
+    this.activePath = new Set();
     this.entryById = new Map();
-    this.childrenByParentId = new Map();
+    this.parents = [];
+    this.childrenByParentId = new ChildIndex(this.entryById);
     this.labelsByEntryId = new Map();
     this.newest = null;
     this.isComplete = false;
@@ -127,7 +130,8 @@ export class LiveStore extends SessionStore {
       if (row.type === "restore_branch" && row.targetId) targets.delete(row.targetId);
     }
     this.deleted = new Set();
-    this.entries.forEach((row, index) => {
+    const rows = targets.size > 0 ? this.entries : [];
+    rows.forEach((row, index) => {
       if (targets.has(row.id) || this.deleted.has(this.parentIndex(index))) this.deleted.add(index);
     });
     this.notify("rows");
@@ -148,6 +152,7 @@ export class LiveStore extends SessionStore {
     this.turnRunning = state.turnRunning;
     this.drafts = new Map();
     this.tools = new Map();
+    this.runningTasks = new Map();
     this.summary = null;
     this.retrying = null;
     this.shellOutput = "";
@@ -257,6 +262,14 @@ export class LiveStore extends SessionStore {
     }
     this.notify("runtime");
     return true;
+  }
+
+  /** Tasks that run are shown, also after a refresh. @param {any} projection */
+  setProjection(projection) {
+    super.setProjection(projection);
+    if (!this.turnRunning || projection.status !== "running") return;
+    for (const panel of projection.taskPanels) if (UNFINISHED.has(panel.status)) this.runningTasks.set(panel.key, panel);
+    this.notify("runtime");
   }
 
   /** The state of a task changed. @param {string} batchId @param {import("./state.js").TaskPanel} panel */

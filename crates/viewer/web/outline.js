@@ -38,57 +38,67 @@ const QUIET_REASONS = new Set(["", "stop", "toolUse"]);
  * @returns {OutlineRow[]}
  */
 export function outlineRows(store, options) {
-  const shown = shownEntries(store, options);
-  const below = shownChildren(store, shown);
-  const leafPath = new Set(store.pathTo(store.leafIndex()));
+  const below = shownChildren(store, shownEntries(store, options));
+  const isOnLeafPath = new Uint8Array(store.entries.length);
+  for (const index of store.pathTo(store.leafIndex())) isOnLeafPath[index] = 1;
   /** @type {OutlineRow[]} */
   const rows = [];
-  /** @type {{ index: number, lane: number, isSide: boolean, hasParent: boolean }[]} */
-  const open = (below.get(-1) ?? []).map((index) => ({ index, lane: 0, isSide: false, hasParent: false })).reverse();
+  /** @type {number[]} What is still to be drawn: the entry, its lane, and 1 if it starts a lane. */
+  const open = [];
+  for (const index of below.of(-1).reverse()) open.push(index, 0, 0);
   let pathLane = -1;
   while (open.length > 0) {
-    const { index, lane, isSide, hasParent } = /** @type {typeof open[0]} */ (open.pop());
-    const children = below.get(index) ?? [];
+    const isSide = open.pop() === 1;
+    const lane = /** @type {number} */ (open.pop());
+    const index = /** @type {number} */ (open.pop());
+    const children = below.of(index);
     const isFolded = options.folded.has(index) && children.length > 0;
-    rows.push({ index, lane, isSide, hasParent, children: children.length, isFolded, activeLane: pathLane });
+    rows.push({ index, lane, isSide, hasParent: !below.isRoot(index), children: children.length, isFolded, activeLane: pathLane });
     if (store.activePath.has(index)) {
       const goesOn = !isFolded && children.some((child) => store.activePath.has(child));
       pathLane = goesOn ? lane : -1;
     }
     if (isFolded || children.length === 0) continue;
-    const main = mainChild(store, children, leafPath);
-    open.push({ index: main, lane, isSide: false, hasParent: true });
-    for (const child of [...children].reverse()) {
-      if (child !== main) open.push({ index: child, lane: lane + 1, isSide: true, hasParent: true });
-    }
+    const main = mainChild(store, children, isOnLeafPath);
+    open.push(main, lane, 0);
+    for (let at = children.length - 1; at >= 0; at--) if (children[at] !== main) open.push(children[at], lane + 1, 1);
   }
   return rows;
 }
 
 /** The child that stays in the lane: the one on the path to the leaf, else the newest. */
-function mainChild(/** @type {SessionStore} */ store, /** @type {number[]} */ children, /** @type {Set<number>} */ leafPath) {
+function mainChild(/** @type {SessionStore} */ store, /** @type {number[]} */ children, /** @type {Uint8Array} */ isOnLeafPath) {
   if (children.length === 1) return children[0];
-  const active = children.find((child) => leafPath.has(child));
+  const active = children.find((child) => isOnLeafPath[child]);
   return active ?? children.reduce((best, child) => (store.newestBelow(child) > store.newestBelow(best) ? child : best));
 }
 
-/** For each shown entry and for -1, the nearest shown entries below it. */
+/** The nearest shown entries below each shown entry and below -1, in the order of the log. */
 function shownChildren(/** @type {SessionStore} */ store, /** @type {Uint8Array} */ shown) {
-  /** @type {Map<number, number[]>} */
-  const below = new Map();
-  /** @type {[number, number][]} Entries and their nearest shown ancestors. */
-  const open = [...store.children(-1)].reverse().map((index) => [index, -1]);
-  while (open.length > 0) {
-    const [index, above] = /** @type {[number, number]} */ (open.pop());
-    if (shown[index]) {
-      const siblings = below.get(above);
-      if (siblings) siblings.push(index);
-      else below.set(above, [index]);
-    }
-    const children = store.children(index);
-    for (let at = children.length - 1; at >= 0; at--) open.push([children[at], shown[index] ? index : above]);
+  const number = store.entries.length;
+  // The nearest shown ancestor of each entry, and linked lists of the entries below each.
+  const above = new Int32Array(number);
+  const firstBelow = new Int32Array(number + 1).fill(-1);
+  const lastBelow = new Int32Array(number + 1).fill(-1);
+  const next = new Int32Array(number).fill(-1);
+  for (let index = 0; index < number; index++) {
+    const parent = store.parentIndex(index);
+    above[index] = parent < 0 || shown[parent] ? parent : above[parent];
+    if (!shown[index]) continue;
+    const list = above[index] + 1;
+    if (lastBelow[list] < 0) firstBelow[list] = index;
+    else next[lastBelow[list]] = index;
+    lastBelow[list] = index;
   }
-  return below;
+  return {
+    isRoot: (/** @type {number} */ index) => above[index] < 0,
+    of: (/** @type {number} */ index) => {
+      /** @type {number[]} */
+      const found = [];
+      for (let at = firstBelow[index + 1]; at >= 0; at = next[at]) found.push(at);
+      return found;
+    },
+  };
 }
 
 /** @returns {Uint8Array} 1 for each entry that the options show. */

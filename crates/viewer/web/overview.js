@@ -1,6 +1,6 @@
 // @ts-check
 // The overview beside a large tree: all its rows in the height of the view, and a frame around those in view. Click or drag to
-// scroll. Everything in it is also in the tree, so screen readers skip it.
+// scroll. Scrolling the tree only moves the frame. Everything in it is also in the tree, so screen readers skip it.
 
 import { byId, element } from "./dom.js";
 import { TreeView, kindClass } from "./tree.js";
@@ -19,7 +19,8 @@ export class TreeOverview {
   constructor(tree) {
     this.tree = tree;
     this.canvas = /** @type {HTMLCanvasElement} */ (byId("overview"));
-    this.picture = document.createElement("canvas");
+    this.frame = element("div", { id: "overview-frame", "aria-hidden": "true", hidden: true });
+    this.canvas.after(this.frame);
     this.isOutdated = true;
     // The colors of the theme, as the style sheet computes them.
     this.swatches = new Map(COLORED_KINDS.map((kind) => [kind, element("i", { class: `swatch ${kind}` })]));
@@ -45,31 +46,25 @@ export class TreeOverview {
     this.tree.root.scrollTop = share * this.tree.height() - this.tree.root.clientHeight / 2;
   }
 
-  draw() {
-    const { root } = this.tree;
-    this.canvas.hidden = this.tree.height() < MIN_SCREENS * root.clientHeight || root.clientHeight === 0;
-    if (this.canvas.hidden) return;
-    const scale = devicePixelRatio;
-    const [width, height] = [Math.round(this.canvas.clientWidth * scale), Math.round(this.canvas.clientHeight * scale)];
-    if (this.isOutdated || this.picture.width !== width || this.picture.height !== height) this.drawRows(width, height, scale);
-    Object.assign(this.canvas, { width, height });
-    const context = this.canvas.getContext("2d");
-    if (!context) return;
-    context.drawImage(this.picture, 0, 0);
-    const top = (root.scrollTop / this.tree.height()) * height;
-    const shown = Math.max(4 * scale, (root.clientHeight / this.tree.height()) * height);
-    context.fillStyle = this.color("on-path");
-    context.globalAlpha = 0.22;
-    context.fillRect(0, top, width, shown);
-    context.globalAlpha = 1;
-    context.fillRect(0, top, 2 * scale, shown);
+  /** Draws the rows if they changed, and moves the frame to those in view. @param {number} scrollTop */
+  draw(scrollTop) {
+    const { viewHeight } = this.tree;
+    const height = this.tree.height();
+    const isHidden = height < MIN_SCREENS * viewHeight || viewHeight === 0;
+    if (this.canvas.hidden !== isHidden) this.canvas.hidden = this.frame.hidden = isHidden;
+    if (isHidden) return;
+    if (this.isOutdated) this.drawRows();
+    this.frame.style.height = `${Math.max(4, (viewHeight / height) * viewHeight)}px`;
+    this.frame.style.transform = `translateY(${(scrollTop / height) * viewHeight}px)`;
   }
 
-  /** Draws each line of pixels from a few of its rows. @param {number} width @param {number} height @param {number} scale */
-  drawRows(width, height, scale) {
+  /** Draws each line of pixels from a few of its rows. */
+  drawRows() {
     this.isOutdated = false;
-    Object.assign(this.picture, { width, height });
-    const context = this.picture.getContext("2d");
+    const scale = devicePixelRatio;
+    const [width, height] = [Math.round(this.canvas.clientWidth * scale), Math.round(this.canvas.clientHeight * scale)];
+    Object.assign(this.canvas, { width, height });
+    const context = this.canvas.getContext("2d");
     if (!context) return;
     const { rows, store } = this.tree;
     const colors = new Map(COLORED_KINDS.map((kind) => [kind, this.color(kind)]));

@@ -50,7 +50,7 @@ export class QuestionView {
     const { call, what, why, offers, because } = question;
     const details = element("div", { class: "proposed" });
     showChange(details, what);
-    const asking = question.agent ? `The sub-agent ${question.agent} asks.` : "";
+    const asking = question.agent ? `Asked by the sub-agent ${question.agent}.` : "";
     const notes = [asking, REASONS[why], because].filter(Boolean).map((text) => element("p", { class: "notice" }, text));
     details.append(...notes);
     const answers = [

@@ -60,19 +60,31 @@ export class SessionList {
       byId(id).hidden = names.length < 2;
       byId(id).append(...names.map((name) => element("option", { value: name }, name)));
     };
-    fill("session-agent", this.engine.agents);
     fill("session-store", this.engine.stores.map((/** @type {any} */ store) => store.name));
+    this.addAgents(this.engine.agents);
+  }
+
+  /** Offers agents as a filter. Sessions may have agents that no setting names any more. @param {string[]} names */
+  addAgents(names) {
+    const select = /** @type {HTMLSelectElement} */ (byId("session-agent"));
+    const known = new Set([...select.options].map((option) => option.value));
+    select.append(...[...new Set(names)].filter((name) => !known.has(name)).map((name) => element("option", { value: name }, name)));
+    // The first one stands for all agents.
+    select.hidden = select.options.length < 3;
   }
 
   /** @param {any} list @param {boolean} isSearch */
   draw(list, isSearch) {
     this.cards = isSearch ? list.sessions.map((/** @type {any} */ card) => ({ card, depth: 0 })) : threads(list.sessions);
     byId("sessions").replaceChildren(...this.cards.map(({ card, depth }, at) => drawCard(card, depth, at)));
+    this.addAgents(list.sessions.map((/** @type {any} */ card) => card.agentId));
     const problems = byId("list-problems");
     problems.hidden = !(list.problems?.length > 0);
     problems.textContent = (list.problems ?? []).join(" ");
     const status = byId("list-status");
-    status.textContent = this.cards.length > 0 ? "" : isSearch ? "No session matches" : "No sessions yet. Start one.";
+    const isFiltered = isSearch || ["session-agent", "session-store"].some((id) => /** @type {HTMLSelectElement} */ (byId(id)).value) || /** @type {HTMLInputElement} */ (byId("session-named")).checked;
+    status.textContent = this.cards.length > 0 || !isFiltered ? "" : "No session matches";
+    if (this.cards.length === 0 && !isFiltered) status.replaceChildren(drawWelcome(() => this.startNew()));
     if (list.hasMore) {
       const more = element("button", { type: "button" }, "Show more");
       more.addEventListener("click", () => {
@@ -220,6 +232,13 @@ function drawCard(card, depth, at) {
   const item = element("li", { "data-at": at, class: depth > 0 ? "fork" : null }, link, element("button", { type: "button", class: "quiet", "aria-label": `Actions of ${titleOf(card)}`, "aria-haspopup": "menu" }, "⋯"));
   item.style.setProperty("--depth", String(Math.min(depth, 5)));
   return item;
+}
+
+/** What a list without sessions shows. @param {() => void} onStart */
+function drawWelcome(onStart) {
+  const start = element("button", { type: "button", class: "primary" }, "Start the first session");
+  start.addEventListener("click", onStart);
+  return element("span", { class: "empty" }, element("b", {}, "No sessions yet"), element("span", {}, "Sessions that you start here or in the terminal are listed on this page."), start);
 }
 
 /** @param {string} path */

@@ -60,6 +60,44 @@ const SHOWN_KINDS = new Set([
   "model_change", "thinking_level_change",
 ]);
 
+/**
+ * The children of each entry, in the order of the log. A list per entry would take much of the memory of a large session, so the
+ * children of an entry are linked.
+ */
+export class ChildIndex {
+  /** @param {Map<string, number>} entryById */
+  constructor(entryById) {
+    this.entryById = entryById;
+    /** @type {number[]} By the index of the parent plus one; the roots are below 0. */
+    this.firstChild = [-1];
+    /** @type {number[]} */
+    this.lastChild = [-1];
+    /** @type {number[]} By the index of the entry. */
+    this.nextSibling = [];
+  }
+
+  /** Adds the next entry. @param {number} index @param {number} parent -1 for a root. */
+  add(index, parent) {
+    this.firstChild[index + 1] = this.lastChild[index + 1] = this.nextSibling[index] = -1;
+    const last = this.lastChild[parent + 1];
+    if (last < 0) this.firstChild[parent + 1] = index;
+    else this.nextSibling[last] = index;
+    this.lastChild[parent + 1] = index;
+  }
+
+  /** The indexes of the children. @param {number} parent -1 for the roots. */
+  below(parent) {
+    const children = [];
+    for (let at = this.firstChild[parent + 1] ?? -1; at >= 0; at = this.nextSibling[at]) children.push(at);
+    return children;
+  }
+
+  /** The same by the id of the parent; null for the roots. @param {string | null} id */
+  get(id) {
+    return this.below(id === null ? -1 : this.entryById.get(id) ?? NaN);
+  }
+}
+
 export class SessionStore {
   /** @param {SessionMeta} sessionMeta */
   constructor(sessionMeta) {
@@ -68,8 +106,9 @@ export class SessionStore {
     this.entries = [];
     /** @type {Map<string, number>} The index of each entry. */
     this.entryById = new Map();
-    /** @type {Map<string | null, number[]>} Indexes of the children, in the order of the log. Roots are below null. */
-    this.childrenByParentId = new Map();
+    /** @type {number[]} The index of the parent of each entry; -1 for a root, and below an entry that is not known. */
+    this.parents = [];
+    this.childrenByParentId = new ChildIndex(this.entryById);
     /** @type {string[]} The ids of the path that is shown, from the root to its end. */
     this.activePathIds = [];
     /** @type {Row[]} The entries of that path that the conversation shows. */
@@ -112,11 +151,11 @@ export class SessionStore {
   addRows(rows) {
     for (const row of rows) {
       const index = this.entries.length;
+      const parent = row.parentId === null ? -1 : this.entryById.get(row.parentId) ?? -1;
       this.entries.push(row);
       this.entryById.set(row.id, index);
-      const siblings = this.childrenByParentId.get(row.parentId);
-      if (siblings) siblings.push(index);
-      else this.childrenByParentId.set(row.parentId, [index]);
+      this.parents.push(parent);
+      this.childrenByParentId.add(index, parent);
       if (row.type === "label" && row.targetId && row.label) this.labelsByEntryId.set(row.targetId, row.label);
     }
     this.newest = null;
@@ -167,13 +206,12 @@ export class SessionStore {
 
   /** The index of the parent of an entry; -1 for a root. @param {number} index */
   parentIndex(index) {
-    const parent = this.entries[index].parentId;
-    return parent === null ? -1 : this.entryById.get(parent) ?? -1;
+    return this.parents[index];
   }
 
   /** The children of an entry. @param {number} index -1 for the roots. @returns {number[]} */
   children(index) {
-    return this.childrenByParentId.get(index < 0 ? null : this.entries[index].id) ?? [];
+    return this.childrenByParentId.below(index);
   }
 
   /** The indexes of the path to an entry, from the root. @param {number} index @returns {number[]} */
@@ -205,6 +243,15 @@ export class SessionStore {
     this.notify("path");
   }
 
+  /** Adds an entry to the end of the shown path. @param {number} index */
+  extendPath(index) {
+    const row = this.entries[index];
+    this.activePath.add(index);
+    this.activePathIds.push(row.id);
+    if (isShown(row)) this.visibleEntries = [...this.visibleEntries, row];
+    this.notify("path");
+  }
+
   /**
    * Selects an entry. If it is not on the shown path, shows the path through it to its newest entry.
    * @param {string} id
@@ -226,14 +273,23 @@ export class SessionStore {
 
   /** Shows the path to the leaf of the session. */
   showLeaf() {
-    this.showPath(this.sessionMeta.leafEntryId);
+    const leaf = this.entryById.get(this.sessionMeta.leafEntryId ?? "") ?? -1;
+    const end = this.activePathIds.at(-1);
+    // A session grows by one entry at a time, and its path may be long.
+    if (leaf >= 0 && end !== undefined && this.entryById.get(end) === this.parents[leaf]) this.extendPath(leaf);
+    else this.showPath(this.sessionMeta.leafEntryId);
     this.selectedEntryId = this.visibleEntries.at(-1)?.id ?? null;
     this.notify("selection");
   }
 
   /** The index of the entry that stands for the leaf: the last one of the conversation at or above it. */
   leafIndex() {
-    let index = this.entryById.get(this.sessionMeta.leafEntryId ?? "") ?? -1;
+    return this.shownIndex(this.sessionMeta.leafEntryId);
+  }
+
+  /** The index of the last entry of the conversation at or above an entry; -1 for none. @param {string | null} id */
+  shownIndex(id) {
+    let index = this.entryById.get(id ?? "") ?? -1;
     while (index >= 0 && !isShown(this.entries[index])) index = this.parentIndex(index);
     return index;
   }

@@ -46,7 +46,7 @@ export class StatusView {
     meter.classList.toggle("high", share > 0.8);
     byId("context-text").textContent = `${percent}% of ${tokens(status.contextWindow)}`;
     byId("usage").title = `${status.context.estimated ? "About " : ""}${status.context.tokens} of ${status.contextWindow} tokens in the context`;
-    byId("cost").textContent = status.cost > 0 ? `$${status.cost.toFixed(status.cost < 1 ? 3 : 2)}` : "";
+    byId("cost").textContent = status.cost > 0 ? dollars(status.cost) : "";
   }
 
   /** @param {any} status */
@@ -64,6 +64,11 @@ export class StatusView {
     this.thinking.value = status.thinking;
     this.thinking.hidden = levels.length < 2;
   }
+}
+
+/** @param {number} amount */
+export function dollars(amount) {
+  return `$${amount.toFixed(amount < 1 ? 3 : 2)}`;
 }
 
 /** @param {number} number */

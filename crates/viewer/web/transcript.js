@@ -12,6 +12,7 @@ import { kindClass } from "./tree.js";
  * @typedef {Object} LiveTranscript
  * @property {(ids: string[]) => Promise<void>} load Makes bodies known.
  * @property {(id: string) => string} link The address of an entry.
+ * @property {() => HTMLElement} drawEmpty What an empty session shows.
  */
 
 const GROUP = 30;
@@ -63,9 +64,8 @@ export class TranscriptView {
     for (const group of this.groups.splice(partial ? kept + 1 : kept)) this.removeGroup(group);
     if (partial) this.updateGroup(partial, same % GROUP);
     for (let first = this.groups.length * GROUP; first < entries.length; first += GROUP) this.addGroup(first);
-    const isEmpty = this.groups.length === 0;
-    this.root.querySelector(":scope > .notice")?.remove();
-    if (isEmpty) this.root.append(element("p", { class: "notice" }, "No messages yet"));
+    this.root.querySelector(":scope > :is(.notice, .empty)")?.remove();
+    if (this.groups.length === 0) this.root.append(this.live?.drawEmpty() ?? element("p", { class: "notice" }, "No messages yet"));
   }
 
   /** @param {number} first */
@@ -75,9 +75,10 @@ export class TranscriptView {
     group.style.minHeight = `${number * EXPECTED_HEIGHT}px`;
     this.groups.push(group);
     this.root.append(group);
-    // New entries at the end are drawn in the same frame, so that nothing jumps.
-    if (this.live && number < 4 && this.groups.length > 1) this.drawGroup(group, true);
-    else this.observer.observe(group);
+    // New entries at the end are drawn in the same frame, so that nothing jumps. So is the end of a session that is opened.
+    const isFirst = this.drawn.size === 0 && first + GROUP >= this.shown.length;
+    if (this.live && (isFirst || (number < 4 && this.groups.length > 1))) this.drawGroup(group, true);
+    this.observer.observe(group);
   }
 
   /** @param {HTMLElement} group */

@@ -1,11 +1,20 @@
 // @ts-check
-// Draws the tree beside the conversation. Only the rows in view are in the document.
+// Draws the tree beside the conversation. Only the rows in view are in the document, and scrolling fills the rows that left the
+// view with new ones: it makes no elements, and touches no row that stays.
 
-import { byId, element, svg } from "./dom.js";
+import { byId, element, svg, visibleText } from "./dom.js";
 import { branchStarts, outlineRows } from "./outline.js";
 import { SessionStore } from "./state.js";
 
 /** @typedef {import("./outline.js").OutlineRow} OutlineRow */
+
+/**
+ * A row in the document.
+ * @typedef {Object} DrawnRow
+ * @property {HTMLElement} root
+ * @property {HTMLElement} preview
+ * @property {number} top
+ */
 
 const ROW_HEIGHT = 28;
 const LANE_WIDTH = 14;
@@ -24,8 +33,14 @@ export class TreeView {
     this.canvas = byId("rows");
     /** @type {OutlineRow[]} */
     this.rows = [];
-    /** @type {Map<number, number>} The row of each shown entry. */
-    this.rowByIndex = new Map();
+    /** The row of each entry; -1 if it is not shown. */
+    this.rowByIndex = new Int32Array(0);
+    /** @type {DrawnRow[]} The rows in the document, from the one at `first`. */
+    this.drawn = [];
+    this.first = 0;
+    /** Whether the rows in the document may show something old. */
+    this.isOutdated = false;
+    this.viewHeight = 0;
     /** @type {import("./outline.js").OutlineOptions} */
     this.options = { filter: "default", words: [], folded: new Set() };
     this.cursor = -1;
@@ -41,7 +56,11 @@ export class TreeView {
     this.root.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.root.addEventListener("click", (event) => this.handleClick(event));
     this.root.addEventListener("keydown", (event) => this.handleKey(event));
-    new ResizeObserver(() => this.schedule()).observe(this.root);
+    new ResizeObserver(() => {
+      this.viewHeight = this.root.clientHeight;
+      if (this.overview) this.overview.isOutdated = true;
+      this.schedule();
+    }).observe(this.root);
     store.subscribe((what) => {
       if (what === "selection") this.mustReveal = true;
       else if (what === "rows" || what === "path" || what === "labels") this.mustUpdate = true;
@@ -55,12 +74,19 @@ export class TreeView {
     this.mustUpdate = false;
     this.rows = outlineRows(this.store, this.options);
     this.leaf = this.store.leafIndex();
-    this.rowByIndex = new Map(this.rows.map((row, at) => [row.index, at]));
+    this.rowByIndex = new Int32Array(this.store.entries.length).fill(-1);
+    for (let at = 0; at < this.rows.length; at++) this.rowByIndex[this.rows[at].index] = at;
     this.canvas.style.height = `${this.height()}px`;
     const total = this.store.entries.length;
     byId("tree-status").textContent = this.rows.length === 0 ? "No entries" : `${this.rows.length} of ${total} entries`;
     this.cursor = this.selectedRow();
     if (this.overview) this.overview.isOutdated = true;
+    this.redraw();
+  }
+
+  /** Draws all rows in view again. */
+  redraw() {
+    this.isOutdated = true;
     this.schedule();
   }
 
@@ -68,11 +94,16 @@ export class TreeView {
     return Math.min(this.rows.length * ROW_HEIGHT, MAX_HEIGHT);
   }
 
+  /** The row of an entry; -1 if it is not shown. @param {number} index */
+  rowOf(index) {
+    return this.rowByIndex[index] ?? -1;
+  }
+
   /** The row of the selected entry, or of its nearest shown ancestor. */
   selectedRow() {
     let index = this.store.entryById.get(this.store.selectedEntryId ?? "") ?? -1;
-    while (index >= 0 && !this.rowByIndex.has(index)) index = this.store.parentIndex(index);
-    return index < 0 ? -1 : /** @type {number} */ (this.rowByIndex.get(index));
+    while (index >= 0 && this.rowOf(index) < 0) index = this.store.parentIndex(index);
+    return this.rowOf(index);
   }
 
   /** Moves the selection into view. */
@@ -80,7 +111,7 @@ export class TreeView {
     this.mustReveal = false;
     this.cursor = this.selectedRow();
     this.scrollToCursor();
-    this.schedule();
+    this.redraw();
   }
 
   scrollToCursor() {
@@ -104,6 +135,7 @@ export class TreeView {
     requestAnimationFrame(() => {
       this.isScheduled = false;
       if (this.isPaused) return;
+      if (this.viewHeight === 0) this.viewHeight = this.root.clientHeight;
       if (this.mustUpdate) this.update();
       if (this.mustReveal) this.reveal();
       this.draw();
@@ -111,48 +143,77 @@ export class TreeView {
   }
 
   draw() {
-    const { scrollTop, clientHeight } = this.root;
+    const { scrollTop } = this.root;
     const scale = Math.max(1, (this.rows.length * ROW_HEIGHT) / MAX_HEIGHT);
     const first = Math.max(0, Math.floor((scrollTop * scale) / ROW_HEIGHT) - EXTRA_ROWS);
-    const last = Math.min(this.rows.length, first + Math.ceil(clientHeight / ROW_HEIGHT) + 2 * EXTRA_ROWS);
-    const top = this.offset(Math.min(first + EXTRA_ROWS, last)) - Math.min(EXTRA_ROWS, last - first) * ROW_HEIGHT;
-    const drawn = [];
-    for (let at = first; at < last; at++) {
-      const row = this.drawRow(at);
-      row.style.transform = `translateY(${Math.max(0, top) + (at - first) * ROW_HEIGHT}px)`;
-      drawn.push(row);
+    const last = Math.max(first, Math.min(this.rows.length, first + Math.ceil(this.viewHeight / ROW_HEIGHT) + 2 * EXTRA_ROWS));
+    const top = Math.max(0, this.offset(Math.min(first + EXTRA_ROWS, last)) - Math.min(EXTRA_ROWS, last - first) * ROW_HEIGHT);
+    this.drawRange(first, last);
+    this.drawn.forEach((row, at) => placeRow(row, top + at * ROW_HEIGHT));
+    const active = this.cursor >= first && this.cursor < last ? `row-${this.cursor}` : "";
+    if (active !== (this.root.getAttribute("aria-activedescendant") ?? "")) {
+      if (active) this.root.setAttribute("aria-activedescendant", active);
+      else this.root.removeAttribute("aria-activedescendant");
     }
-    this.canvas.replaceChildren(...drawn);
-    const active = this.cursor >= first && this.cursor < last ? `row-${this.cursor}` : null;
-    if (active) this.root.setAttribute("aria-activedescendant", active);
-    else this.root.removeAttribute("aria-activedescendant");
-    this.overview?.draw();
+    this.overview?.draw(scrollTop);
   }
 
-  /** @param {number} at */
-  drawRow(at) {
+  /** Brings the rows in the document to a range. Those that stay are not touched unless they are outdated. @param {number} first @param {number} last */
+  drawRange(first, last) {
+    const { drawn } = this;
+    const end = this.first + drawn.length;
+    const from = Math.max(first, this.first);
+    const to = Math.min(last, end);
+    if (this.isOutdated || from >= to) {
+      while (drawn.length > last - first) drawn.pop()?.root.remove();
+      drawn.forEach((row, at) => this.fillRow(row, first + at));
+      for (let at = first + drawn.length; at < last; at++) drawn.push(this.appendRow(newRow(), at));
+    } else {
+      const spare = [...drawn.splice(to - this.first), ...drawn.splice(0, from - this.first)];
+      for (let at = from - 1; at >= first; at--) {
+        const row = spare.pop() ?? newRow();
+        this.fillRow(row, at);
+        this.canvas.prepend(row.root);
+        drawn.unshift(row);
+      }
+      for (let at = to; at < last; at++) drawn.push(this.appendRow(spare.pop() ?? newRow(), at));
+      for (const row of spare) row.root.remove();
+    }
+    this.first = first;
+    this.isOutdated = false;
+  }
+
+  /** @param {DrawnRow} row @param {number} at */
+  appendRow(row, at) {
+    this.fillRow(row, at);
+    this.canvas.append(row.root);
+    return row;
+  }
+
+  /** Shows another entry in a row. @param {DrawnRow} drawn @param {number} at */
+  fillRow(drawn, at) {
     const row = this.rows[at];
     const entry = this.store.entries[row.index];
     const isOnPath = this.store.activePath.has(row.index);
     const isLeaf = row.index === this.leaf;
-    const classes = ["row", kindClass(entry), isOnPath && "on-path", isLeaf && "leaf", at === this.cursor && "selected", this.store.deleted.has(row.index) && "deleted"];
-    const made = element("div", {
-      id: `row-${at}`,
-      class: classes.filter(Boolean).join(" "),
-      role: "treeitem",
-      "data-row": at,
-      title: entry.preview,
-      "aria-level": row.lane + 1,
-      "aria-selected": at === this.cursor ? "true" : "false",
-      "aria-expanded": row.isSide && row.children > 0 ? String(!row.isFolded) : null,
-    });
-    made.append(drawLanes(row, isOnPath));
-    if (row.isSide && row.children > 0) made.append(element("span", { class: "fold" }, row.isFolded ? "▸" : "▾"));
+    const isSelected = at === this.cursor;
+    const classes = ["row", kindClass(entry), isOnPath && "on-path", isLeaf && "leaf", isSelected && "selected", this.store.deleted.has(row.index) && "deleted"];
+    const { root, preview } = drawn;
+    root.id = `row-${at}`;
+    root.className = classes.filter(Boolean).join(" ");
+    root.dataset["row"] = String(at);
+    root.title = visibleText(entry.preview);
+    root.ariaLevel = String(row.lane + 1);
+    root.ariaSelected = String(isSelected);
+    root.ariaExpanded = row.isSide && row.children > 0 ? String(!row.isFolded) : null;
+    preview.textContent = visibleText(previewText(entry));
+    const parts = [drawLanes(row, isOnPath)];
+    if (row.isSide && row.children > 0) parts.push(element("span", { class: "fold" }, row.isFolded ? "▸" : "▾"));
     const label = this.store.labelsByEntryId.get(entry.id);
-    if (label) made.append(element("span", { class: "label", dir: "auto" }, label));
-    made.append(element("span", { class: "preview", dir: "auto" }, previewText(entry)));
-    if (isLeaf) made.append(element("span", { class: "leaf-mark" }, "leaf"));
-    return made;
+    if (label) parts.push(element("span", { class: "label", dir: "auto" }, label));
+    parts.push(preview);
+    if (isLeaf) parts.push(element("span", { class: "leaf-mark" }, "leaf"));
+    root.replaceChildren(...parts);
   }
 
   /** The entry of a row. @param {number} at @returns {string | undefined} */
@@ -168,7 +229,7 @@ export class TreeView {
 
   /** The drawn row of an entry. @param {string} id */
   rowElement(id) {
-    return document.getElementById(`row-${this.rowByIndex.get(this.store.entryById.get(id) ?? -1) ?? -1}`);
+    return document.getElementById(`row-${this.rowOf(this.store.entryById.get(id) ?? -1)}`);
   }
 
   /** @param {MouseEvent} event */
@@ -203,7 +264,7 @@ export class TreeView {
     if (event.key in steps) {
       this.cursor = Math.min(this.rows.length - 1, Math.max(0, this.cursor + steps[event.key]));
       this.scrollToCursor();
-      this.schedule();
+      this.redraw();
     } else if (event.key === "Enter" || event.key === " ") {
       if (this.rows[this.cursor]) this.onSelect(this.store.entries[this.rows[this.cursor].index].id);
     } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
@@ -229,7 +290,7 @@ export class TreeView {
       this.cursor = at;
       this.scrollToCursor();
     }
-    this.schedule();
+    this.redraw();
   }
 }
 
@@ -250,8 +311,34 @@ function laneX(lane) {
   return 10 + Math.min(lane, MAX_LANES) * LANE_WIDTH;
 }
 
+/** @returns {DrawnRow} */
+function newRow() {
+  const preview = element("span", { class: "preview", dir: "auto" });
+  return { root: element("div", { class: "row", role: "treeitem" }), preview, top: -1 };
+}
+
+/** @param {DrawnRow} row @param {number} top */
+function placeRow(row, top) {
+  if (row.top === top) return;
+  row.top = top;
+  row.root.style.transform = `translateY(${top}px)`;
+}
+
+/** @type {Map<string, SVGElement>} Rows with the same lines have copies of one picture. */
+const pictures = new Map();
+
 /** Draws the lines that pass a row, the line to its parent, and its dot. @param {OutlineRow} row @param {boolean} isOnPath */
 function drawLanes(row, isOnPath) {
+  const goesOn = row.children > 0 && !row.isFolded;
+  const lane = Math.min(row.lane, MAX_LANES);
+  const key = [lane, row.isSide, row.hasParent, goesOn, isOnPath, isOnPath ? -1 : Math.min(row.activeLane, lane)].join();
+  let picture = pictures.get(key);
+  if (!picture) pictures.set(key, (picture = laneLines(row, isOnPath, goesOn)));
+  return picture.cloneNode(true);
+}
+
+/** @param {OutlineRow} row @param {boolean} isOnPath @param {boolean} goesOn */
+function laneLines(row, isOnPath, goesOn) {
   const middle = ROW_HEIGHT / 2;
   const x = laneX(row.lane);
   const picture = svg("svg", { class: "lanes", width: x + 10, height: ROW_HEIGHT, "aria-hidden": "true" });
@@ -267,7 +354,7 @@ function drawLanes(row, isOnPath) {
   } else if (row.hasParent) {
     line(`M${x} 0V${middle}`, isOnPath);
   }
-  if (row.children > 0 && !row.isFolded) line(`M${x} ${middle}V${ROW_HEIGHT}`, isOnPath);
+  if (goesOn) line(`M${x} ${middle}V${ROW_HEIGHT}`, isOnPath);
   picture.append(svg("circle", { cx: x, cy: middle, r: 4, class: "dot" }));
   return picture;
 }

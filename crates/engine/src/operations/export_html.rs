@@ -31,22 +31,23 @@ pub(super) async fn write_html<E: From<SessionError> + From<StoreError>, W: FnMu
         export.row(&snapshot.row(*seq))?;
     }
     export.labels(tree.marks().labels().into_iter().map(|(id, label)| (id, label.text.as_str())))?;
-    // Where the session was forked from is a path on this machine.
-    let header = Header { parent_session: None, parent_store: None, ..session.header().clone() };
-    export.line(&header.to_line())?;
     let mut written = 0;
-    let write_entry = |seq: Seq, line: &[u8]| -> Result<(), E> {
+    let write_body = |seq: Seq, line: &[u8]| -> Result<(), E> {
         // A line that cannot be read has no body.
         while entries[written] != seq {
             export.body("")?;
             written += 1;
         }
         written += 1;
-        export.line(line)?;
         export.body(&render_line(line).unwrap_or_default())
     };
-    session.for_each_current_line(&state, &entries, write_entry).await?;
-    export.end()
+    session.for_each_current_line(&state, &entries, write_body).await?;
+    let mut log = export.log()?;
+    // Where the session was forked from is a path on this machine.
+    let header = Header { parent_session: None, parent_store: None, ..session.header().clone() };
+    log.line(&header.to_line())?;
+    session.for_each_current_line(&state, &entries, |_, line| log.line(line)).await?;
+    log.end()
 }
 
 /// All entries that are neither replaced nor in a deleted branch.

@@ -117,6 +117,12 @@ impl ModelRequest {
         self.send_choice(&json!({ "content": text }), None);
     }
 
+    /// Sends a piece of thinking.
+    #[allow(dead_code, reason = "only the tests of the page use it")]
+    pub(crate) fn send_thinking(&mut self, text: &str) {
+        self.send_choice(&json!({ "reasoning_content": text }), None);
+    }
+
     /// Reports the token usage.
     pub(crate) fn send_usage(&mut self, input: u64, output: u64) {
         let usage = json!({ "prompt_tokens": input, "completion_tokens": output });

@@ -2,7 +2,9 @@
 
 mod actions;
 mod connection;
+mod continuing;
 mod conversation;
+mod delegating;
 mod extensions;
 mod read_only;
 mod reading;
@@ -42,7 +44,7 @@ impl LivePage {
     pub(crate) async fn open_on(gateway: &TestGateway, port: u16, window: BrowserWindow) -> Option<LivePage> {
         let browser = Browser::start(window).await?;
         let link = gateway.env.args(&["token", "link", "--port", &port.to_string()]);
-        browser.client.goto(link.out.trim()).await.unwrap();
+        browser.goto(link.out.trim()).await;
         let page = LivePage { browser };
         page.wait("document.body.dataset.connection === 'connected'").await;
         Some(page)
@@ -80,6 +82,15 @@ impl LivePage {
         self.wait(&row).await;
         self.evaluate(&format!("{row}.click()")).await;
         self.wait("document.querySelector('.entry.selected')").await;
+    }
+
+    /// Searches in the tree.
+    pub(crate) async fn search(&self, text: &str) {
+        let script = format!(
+            "const search = document.querySelector('#search'); search.value = {}; search.dispatchEvent(new Event('input'))",
+            Value::from(text)
+        );
+        self.evaluate(&script).await;
     }
 
     /// Chooses an action of the selected entry.

@@ -85,7 +85,7 @@ fn entries(case: &str) -> Vec<Value> {
         json!({ "type": "message", "message": { "role": "toolResult", "toolCallId": case, "toolName": "edit", "content": text,
             "details": { "diff": format!("@@ -1 +1 @@\n-{case}\n+{case}") }, "timestamp": 1 } }),
         json!({ "type": "message", "message": { "role": "toolResult", "toolCallId": case, "toolName": "todo", "content": text,
-            "details": { "todos": [{ "content": case, "status": "pending" }] }, "timestamp": 1 } }),
+            "details": { "items": [{ "content": case, "status": "in_progress" }] }, "timestamp": 1 } }),
         json!({ "type": "message", "message": { "role": "bashExecution", "command": case, "output": case, "exitCode": 1, "fullOutputPath": case } }),
         json!({ "type": "message", "message": { "role": case, "content": case } }),
         json!({ "type": "message", "message": { "role": "system", "content": case } }),
@@ -118,7 +118,7 @@ async fn draw_everything(page: &OpenPage) {
     let rows = "const tree = document.getElementById('tree'), done = arguments[0];
         (function next() { if (tree.scrollTop + tree.clientHeight >= tree.scrollHeight - 1) return done(true);
           tree.scrollTop += tree.clientHeight; requestAnimationFrame(() => requestAnimationFrame(next)); })();";
-    page.browser.client.execute_async(rows, Vec::new()).await.unwrap();
+    page.browser.evaluate_async(rows).await;
     page.browser.type_into("#search", "<img").await;
     page.browser.wait_until("/^[1-9]/.test(document.getElementById('tree-status').textContent)").await;
     page.settle().await;
@@ -126,11 +126,12 @@ async fn draw_everything(page: &OpenPage) {
 
 /// What would be there if any content had become markup.
 const FOREIGN_PARTS: &str = "[...document.body.querySelectorAll('*')].filter((part) => {
-    const isOurs = part.closest('svg.lanes') || part.matches('script[type=\"application/json\"], script[type=module]');
+    const isScript = part.matches('body > script:not([src])') && part.textContent.startsWith('(() => {\\n\"use strict\"');
+    const isOurs = part.closest('svg.lanes') || part.matches('script[type=\"application/json\"]') || isScript;
     const tags = 'script,style,link,meta,base,iframe,frame,object,embed,applet,form,svg,math,video,audio,source,picture,template,portal,textarea,keygen,marquee,dialog,slot,image,title';
     const isForeign = !isOurs && part.matches(tags);
     const hasHandler = part.getAttributeNames().some((name) => name.startsWith('on') || name === 'srcdoc' || name === 'formaction' || name === 'ping');
-    const hasStyle = part.hasAttribute('style') && !part.matches('.row, #rows, .group');
+    const hasStyle = part.hasAttribute('style') && !part.matches('.row, #rows, .group, #overview-frame');
     const isBadLink = part.matches('a') && !/^(https?:|mailto:|#)/i.test(part.getAttribute('href') ?? '#');
     const isBadImage = part.matches('img') && !/^data:image\\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+\\/=]*$/.test(part.getAttribute('src'));
     return isForeign || hasHandler || hasStyle || isBadLink || isBadImage;
@@ -138,6 +139,11 @@ const FOREIGN_PARTS: &str = "[...document.body.querySelectorAll('*')].filter((pa
 
 async fn check_inert(page: &OpenPage, canary: &Canary, title: &str) {
     draw_everything(page).await;
+    assert_ne!(
+        page.text("document.querySelectorAll('.todos li').length").await,
+        "0",
+        "to-do lists are drawn"
+    );
     assert!(page.browser.client.get_alert_text().await.is_err(), "no dialog");
     assert_eq!(page.text("String(window.__executed)").await, "undefined");
     assert_eq!(page.text("document.title").await, title);

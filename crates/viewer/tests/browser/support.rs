@@ -28,12 +28,18 @@ pub(crate) fn page(session: &ScriptedSession, title: &str) -> Vec<u8> {
         export.row(&snapshot.row(seq)).unwrap();
     }
     export.labels(tree.marks().labels().into_iter().map(|(id, label)| (id, label.text.as_str()))).unwrap();
-    export.line(br#"{"type":"session","version":3,"id":"a-talk","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#).unwrap();
     for line in &session.lines {
-        export.line(line).unwrap();
         export.body(&render_line(line).unwrap()).unwrap();
     }
-    export.end().unwrap();
+    let mut log = export.log().unwrap();
+    log.line(
+        br#"{"type":"session","version":3,"id":"a-talk","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
+    )
+    .unwrap();
+    for line in &session.lines {
+        log.line(line).unwrap();
+    }
+    log.end().unwrap();
     file
 }
 
@@ -67,8 +73,8 @@ impl OpenPage {
 
     /// Loads the page anew, with a fragment such as `#entry=00000001`.
     pub(crate) async fn go(&self, fragment: &str) {
-        self.browser.client.goto("about:blank").await.unwrap();
-        self.browser.client.goto(&format!("{}{fragment}", self.url)).await.unwrap();
+        self.browser.goto("about:blank").await;
+        self.browser.goto(&format!("{}{fragment}", self.url)).await;
         self.browser.wait_until("document.body.classList.contains('ready')").await;
     }
 
@@ -94,6 +100,6 @@ impl OpenPage {
     /// Waits until the page has drawn what changed.
     pub(crate) async fn settle(&self) {
         let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)));";
-        self.browser.client.execute_async(script, Vec::new()).await.unwrap();
+        self.browser.evaluate_async(script).await;
     }
 }

@@ -102,8 +102,8 @@ async fn text_and_links_are_copied_and_a_link_leads_back() {
     let link = link.as_str().unwrap();
     let id = session.rsplit('/').next().unwrap();
     assert!(link.starts_with(&format!("{}/#session={id}&entry=", gateway.url)), "{link}");
-    page.browser.client.goto("about:blank").await.unwrap();
-    page.browser.client.goto(link).await.unwrap();
+    page.browser.goto("about:blank").await;
+    page.browser.goto(link).await;
     page.wait("document.querySelector('.entry.selected')?.textContent.includes('answer one')").await;
 }
 
@@ -227,4 +227,135 @@ async fn a_session_starts_only_in_an_allowed_directory() {
     page.wait("document.querySelector('#title').textContent === 'Fresh'").await;
     let sessions = gateway.get("/api/sessions").await;
     assert_eq!(sessions["sessions"][0]["cwd"], json!(inside.canonicalize().unwrap()));
+}
+
+#[tokio::test]
+async fn a_session_is_renamed_and_deleted_from_its_own_menu() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.choose_in_session("Rename").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.type_into("dialog input", "Two answers").await;
+    page.confirm().await;
+    page.wait("document.querySelector('#title').textContent === 'Two answers' && document.title.includes('Two answers')").await;
+    page.choose_in_session("Delete the session").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.click("dialog .cancel").await;
+    assert_eq!(gateway.get("/api/sessions").await["sessions"].as_array().unwrap().len(), 1);
+    page.choose_in_session("Delete the session").await;
+    page.confirm().await;
+    page.wait(
+        "document.querySelector('#message').textContent === 'Deleted' && document.body.matches('.at-home')",
+    )
+    .await;
+    page.wait("document.querySelectorAll('.session-link').length === 0").await;
+    assert_eq!(gateway.get("/api/sessions").await["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn two_chosen_entries_are_compared_with_what_they_cost() {
+    let model = ModelServer::new();
+    let gateway = with_price(&model);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    for (from, text) in [("two", "left"), ("two", "right")] {
+        page.select(from).await;
+        page.prompt(text).await;
+        let mut request = model.next_request();
+        request.send_text(&format!("answer {text}"));
+        request.send_usage(1000, 500);
+        request.finish("stop");
+        page.sees(&format!("answer {text}")).await;
+        page.wait("document.querySelector('#cancel').hidden").await;
+    }
+    page.select("answer left").await;
+    page.choose("Choose for a comparison").await;
+    page.select("answer two").await;
+    page.choose("Compare with the chosen entry").await;
+    page.wait("document.querySelector('dialog.compare').open").await;
+    let columns = page
+        .evaluate("return [...document.querySelectorAll('.column')].map((column) => column.innerText)")
+        .await;
+    let (left, right) = (columns[0].as_str().unwrap(), columns[1].as_str().unwrap());
+    assert!(left.contains("answer left") && !left.contains("answer two"), "{left}");
+    assert!(left.contains("2k tokens") && left.contains("$0.007"), "{left}");
+    assert!(right.contains("answer two") && !right.contains("answer left"), "{right}");
+    page.browser.click(".column [data-open]").await;
+    page.wait("document.querySelector('.entry.selected')?.textContent.includes('answer left')").await;
+}
+
+#[tokio::test]
+async fn a_summary_of_another_branch_is_brought_over() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("two").await;
+    page.prompt("other").await;
+    model.next_request().reply("answer other");
+    page.sees("answer other").await;
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.select("answer two").await;
+    page.choose("Bring a summary of it here").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.type_into("dialog textarea", "one sentence").await;
+    page.confirm().await;
+    let mut request = model.next_request();
+    assert!(request.text.contains("one sentence") && request.text.contains("answer two"), "{}", request.text);
+    request.send_text("Two was answered");
+    page.wait("document.querySelector('#running').textContent.includes('Two was answered')").await;
+    request.finish("stop");
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('graft')").await;
+    page.wait("!document.querySelector('.result.running')").await;
+    page.wait("document.querySelector('#transcript').textContent.includes('Two was answered') && document.querySelector('#transcript').textContent.includes('answer other')").await;
+    page.wait("document.querySelector('#jump-down').hidden").await;
+}
+
+#[tokio::test]
+async fn code_is_copied_and_a_turn_is_stopped_with_a_button() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.evaluate(WATCH_RESULTS).await;
+    page.prompt("code").await;
+    model.next_request().reply("```rust\nfn main() {}\n```");
+    page.wait("document.querySelector('.entry:not(.draft) figure.code .copy')").await;
+    page.evaluate("document.querySelector('figure.code .copy').click()").await;
+    page.wait("window.copied.at(-1)?.trim() === 'fn main() {}'").await;
+    page.prompt("more").await;
+    let mut request = model.next_request();
+    request.send_text("half");
+    page.sees("half").await;
+    page.browser.click("#cancel").await;
+    request.wait_for_disconnect();
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.wait("document.querySelectorAll('.entry.role-assistant:not(.draft)').length === 2").await;
+}
+
+#[tokio::test]
+async fn context_and_cost_are_shown_and_grow() {
+    let model = ModelServer::new();
+    let gateway = with_price(&model);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    assert_eq!(page.evaluate("return document.querySelector('#cost').textContent").await, json!(""));
+    for (tokens, percent, cost) in [(4_500, 25, "$0.014"), (8_500, 45, "$0.036")] {
+        page.prompt("go on").await;
+        let mut request = model.next_request();
+        request.send_text("Done.");
+        request.send_usage(tokens, 500);
+        request.finish("stop");
+        page.wait(&format!("document.querySelector('#context-text').textContent === '{percent}% of 20k'"))
+            .await;
+        page.wait(&format!("document.querySelector('#context-meter').ariaValueNow === '{percent}'")).await;
+        page.wait(&format!("document.querySelector('#cost').textContent === '{cost}'")).await;
+    }
+    // The list shows what a session cost.
+    page.evaluate("location.hash = '#'").await;
+    page.wait("document.querySelector('.session-facts')?.textContent.includes('$0.04')").await;
+}
+
+/// A small context window, and a price: two dollars per million tokens that go in, ten for those that come out.
+fn with_price(model: &ModelServer) -> TestGateway {
+    configured(model, "", "context_window = 20000\nprice = { input = 2, output = 10 }")
 }

@@ -9,7 +9,7 @@ use crate::server::TestGateway;
 use crate::tunnel::Tunnel;
 
 /// Requests for rendered entries wait until `window.release()`, or fail if the connection is lost before.
-const HOLD_FETCHES: &str = "const fetch = window.fetch; window.held = 0;
+pub(super) const HOLD_FETCHES: &str = "const fetch = window.fetch; window.held = 0;
     const gate = new Promise((resolve) => (window.release = resolve));
     window.fetch = async (path, options) => {
       if (String(path).includes('/rendered')) {
@@ -68,7 +68,7 @@ async fn a_refresh_shows_the_same_place() {
         return entry && Math.abs(document.getElementById(`entry-${entry}`).getBoundingClientRect().top - top) < 1";
     page.wait(&format!("(() => {{ {saved} }})()")).await;
     let before = page.evaluate(&format!("return {top}")).await;
-    page.browser.client.refresh().await.unwrap();
+    page.browser.refresh().await;
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
 }
 

@@ -23,7 +23,7 @@ async fn a_reply_streams_to_every_browser_and_survives_a_refresh() {
     let other = LivePage::open(&gateway, PHONE).await.unwrap();
     other.show(&session).await;
     other.wait("document.querySelector('.draft strong')").await;
-    page.browser.client.refresh().await.unwrap();
+    page.browser.refresh().await;
     page.wait("document.querySelector('.draft strong')").await;
     request.send_text("ning and an end");
     page.sees("beginning and an end").await;
@@ -123,4 +123,30 @@ async fn output_of_a_tool_is_shown_while_it_runs() {
     model.next_request().reply("It ran.");
     page.sees("It ran.").await;
     page.wait("!document.querySelector('.result.running')").await;
+}
+
+#[tokio::test]
+async fn thinking_streams_and_a_todo_list_is_drawn() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("plan").await;
+    let mut request = model.next_request();
+    request.send_thinking("First the plan");
+    page.wait(
+        "document.querySelector('.draft details.thinking[open]')?.textContent.includes('First the plan')",
+    )
+    .await;
+    request.send_text("Here is the plan:");
+    page.wait("document.querySelector('.draft .body > .markdown')?.textContent.includes('Here is the plan')")
+        .await;
+    let items = json!([{ "content": "Test <b>", "status": "completed" }, { "content": "Build", "status": "in_progress" }]);
+    request.send_call("call_1", "todo", &json!({ "items": items }));
+    request.finish("tool_calls");
+    let request = model.next_request();
+    page.wait("document.querySelector('.todos .completed')?.textContent === 'Test <b>' && document.querySelector('.todos .in-progress')").await;
+    request.reply("Done.");
+    page.sees("Done.").await;
+    page.wait("document.querySelector('.entry details.thinking:not([open])')").await;
 }

@@ -1,115 +1,95 @@
-//! What extensions and sub-agents show while they run. The frames are written by the test, as the protocol describes them.
+//! What extensions show and ask, with an extension that really runs.
 
 use osier_testkit::browser::BrowserWindow;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{ENTER, LivePage, WATCH_SOCKET};
+use super::{ENTER, LivePage};
 use crate::server::TestGateway;
+use crate::support::TestEnv;
 
-/// A page in a session, whose frames are watched.
-async fn watched(gateway: &TestGateway) -> Option<LivePage> {
+/// Commands that open every dialog, and that show something beside the editor.
+const EXTENSION: &str = r#"
+import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";
+
+export default function (pi: ExtensionAPI) {
+	pi.registerCommand("ask", {
+		handler: async (_args, ctx) => {
+			const choice = await ctx.ui.select("Which?", ["red", "<b>blue"]);
+			const sure = await ctx.ui.confirm("Sure?", "It is final.");
+			const name = await ctx.ui.input("Name?", "a name");
+			const text = await ctx.ui.editor("Edit", "old");
+			const nothing = await ctx.ui.select("Cancel this", ["x"]);
+			ctx.ui.notify(JSON.stringify([choice, sure, name, text, nothing ?? "none"]));
+		},
+	});
+	pi.registerCommand("show", {
+		handler: async (_args, ctx) => {
+			ctx.ui.setStatus("a", "3 tests");
+			ctx.ui.setWidget("w", ["one", "<b>two"]);
+			ctx.ui.setEditorText("try this");
+		},
+	});
+	pi.registerCommand("hide", {
+		handler: async (_args, ctx) => {
+			ctx.ui.setStatus("a", undefined);
+			ctx.ui.setWidget("w", undefined);
+			ctx.ui.notify("Hidden <b>");
+		},
+	});
+}
+"#;
+
+/// A page in a session of a gateway that has the extension.
+async fn open_with_extension() -> Option<(TestGateway, LivePage)> {
+    let env = TestEnv::new();
+    let file = env.path("x.ts");
+    std::fs::write(&file, EXTENSION).unwrap();
+    let gateway = TestGateway::start_in(env, &["-e", file.to_str().unwrap()]);
     let (session, _) = gateway.create_with(&["first"]).await;
-    let page = LivePage::open(gateway, BrowserWindow::default()).await?;
-    page.evaluate(WATCH_SOCKET).await;
+    let page = LivePage::open(&gateway, BrowserWindow::default()).await?;
     page.show(&session).await;
     page.wait("document.querySelectorAll('.row').length === 1").await;
-    Some(page)
-}
-
-impl LivePage {
-    /// Delivers an event of the session that is open.
-    async fn deliver_event(&self, event: &Value) {
-        let stream =
-            self.evaluate("return window.sent.findLast((frame) => frame.type === 'attach').id").await;
-        let frame = json!({ "type": "event", "sessionId": "x", "stream": stream, "generation": "0", "revision": 1, "event": event });
-        self.deliver(&json!([frame])).await;
-    }
-
-    /// The answer to a question that the page sent.
-    async fn answer(&self, question: u64) -> Value {
-        let find = format!(
-            "window.sent.find((frame) => frame.command?.type === 'answer' && frame.command.question === {question})"
-        );
-        self.wait(&find).await;
-        self.evaluate(&format!("return {find}.command.answer")).await
-    }
+    Some((gateway, page))
 }
 
 #[tokio::test]
 async fn dialogs_of_extensions_are_answered() {
-    let gateway = TestGateway::start();
-    let Some(page) = watched(&gateway).await else { return };
-    let asked = |id: u64, question: Value| json!({ "type": "asked", "id": id, "question": question });
-    page.deliver_event(&asked(
-        1,
-        json!({ "title": "Which?", "dialog": "select", "options": ["red", "<b>blue"] }),
-    ))
-    .await;
-    page.wait("document.querySelector('.question h2')?.textContent === 'Which?'").await;
+    let Some((_gateway, page)) = open_with_extension().await else { return };
+    let asks = async |title: &str| {
+        page.wait(&format!("document.querySelector('.question h2')?.textContent === {title:?}")).await;
+    };
+    page.prompt("/ask").await;
+    asks("Which?").await;
     page.browser.click(".answers > button:nth-child(2)").await;
-    assert_eq!(page.answer(1).await, json!({ "type": "text", "text": "<b>blue" }));
-    page.deliver_event(&json!({ "type": "answered", "id": 1, "allowed": true })).await;
-    page.wait("!document.querySelector('.question')").await;
-    page.deliver_event(&asked(
-        2,
-        json!({ "title": "Sure?", "dialog": "confirm", "message": "It is final." }),
-    ))
-    .await;
-    page.wait("document.querySelector('.question')?.textContent.includes('It is final.')").await;
+    asks("Sure?").await;
+    page.wait("document.querySelector('.question').textContent.includes('It is final.')").await;
     page.browser.click(".answers > button.primary").await;
-    assert_eq!(page.answer(2).await, json!({ "type": "once" }));
-    page.deliver_event(&json!({ "type": "answered", "id": 2, "allowed": true })).await;
-    page.deliver_event(&asked(3, json!({ "title": "Name?", "dialog": "input", "placeholder": "a name" })))
-        .await;
-    page.wait("document.querySelector('.dialog-answer')?.placeholder === 'a name'").await;
+    asks("Name?").await;
+    page.wait("document.querySelector('.dialog-answer').placeholder === 'a name'").await;
     page.browser.type_into(".dialog-answer", &format!("Ada{ENTER}")).await;
-    assert_eq!(page.answer(3).await, json!({ "type": "text", "text": "Ada" }));
-    page.deliver_event(&json!({ "type": "answered", "id": 3, "allowed": true })).await;
-    page.deliver_event(&asked(4, json!({ "title": "Edit", "dialog": "editor", "prefill": "old" }))).await;
-    page.wait("document.querySelector('textarea.dialog-answer')?.value === 'old'").await;
+    asks("Edit").await;
+    page.wait("document.querySelector('textarea.dialog-answer').value === 'old'").await;
+    // A dialog that is open survives a refresh.
+    page.browser.refresh().await;
+    asks("Edit").await;
+    page.browser.type_into(".dialog-answer", " and new").await;
+    page.browser.click(".answers > button.primary").await;
+    asks("Cancel this").await;
     page.browser.click(".refusal button").await;
-    assert_eq!(page.answer(4).await["type"], "no");
+    let answers = json!(["<b>blue", true, "Ada", "old and new", "none"]).to_string();
+    page.wait(&format!("document.querySelector('#message').textContent === {}", json!(answers))).await;
+    page.wait("!document.querySelector('.question')").await;
 }
 
 #[tokio::test]
 async fn extensions_show_texts_beside_the_editor() {
-    let gateway = TestGateway::start();
-    let Some(page) = watched(&gateway).await else { return };
-    let extension = |fields: Value| {
-        let mut event = fields;
-        event["type"] = json!("extension");
-        event
-    };
-    page.deliver_event(&extension(json!({ "method": "notify", "message": "Saved <b>" }))).await;
-    page.wait("document.querySelector('#message').textContent === 'Saved <b>'").await;
-    page.deliver_event(&extension(
-        json!({ "method": "setStatus", "statusKey": "a", "statusText": "3 tests" }),
-    ))
-    .await;
-    page.deliver_event(&extension(
-        json!({ "method": "setWidget", "widgetKey": "w", "widgetLines": ["one", "two"] }),
-    ))
-    .await;
-    page.wait("document.querySelector('#extensions').innerText.includes('one\\ntwo') && document.querySelector('#extensions').innerText.includes('3 tests')").await;
-    page.deliver_event(&extension(json!({ "method": "setStatus", "statusKey": "a" }))).await;
-    page.deliver_event(&extension(json!({ "method": "setWidget", "widgetKey": "w" }))).await;
-    page.wait("document.querySelector('#extensions').innerText === ''").await;
-    page.deliver_event(&extension(json!({ "method": "set_editor_text", "text": "try this" }))).await;
+    let Some((_gateway, page)) = open_with_extension().await else { return };
+    page.prompt("/show").await;
+    let text = "document.querySelector('#extensions').innerText";
+    page.wait(&format!("{text}.includes('one\\n<b>two') && {text}.includes('3 tests')")).await;
     page.wait("document.querySelector('#prompt').value === 'try this'").await;
-}
-
-#[tokio::test]
-async fn tasks_of_subagents_are_shown_while_they_run() {
-    let gateway = TestGateway::start();
-    let Some(page) = watched(&gateway).await else { return };
-    let task = |status: &str| {
-        let panel = json!({ "key": "b1/t1", "taskId": "t1", "agent": "scout", "title": "Find callers", "goal": "", "status": status, "summary": "two so far" });
-        json!({ "type": "subagent_task", "batchId": "b1", "call": "c1", "panel": panel })
-    };
-    page.deliver_event(&json!({ "type": "turn_started" })).await;
-    page.deliver_event(&task("running")).await;
-    page.wait("document.querySelector('#running .task')?.textContent.includes('scout · Find callers')").await;
-    page.wait("document.querySelector('#running .task').textContent.includes('two so far')").await;
-    page.deliver_event(&task("completed")).await;
-    page.wait("!document.querySelector('#running .task')").await;
+    page.evaluate("document.querySelector('#prompt').value = ''").await;
+    page.prompt("/hide").await;
+    page.wait("document.querySelector('#message').textContent === 'Hidden <b>'").await;
+    page.wait(&format!("{text} === ''")).await;
 }

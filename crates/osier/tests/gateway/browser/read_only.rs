@@ -13,7 +13,7 @@ async fn open_link(gateway: &TestGateway, session: &str) -> Option<LivePage> {
     let id = session.rsplit('/').next().unwrap();
     let port = gateway.port().to_string();
     let link = gateway.env.args(&["token", "create", id, "--expires", "2h", "--link", "--port", &port]);
-    browser.client.goto(link.out.trim()).await.unwrap();
+    browser.goto(link.out.trim()).await;
     let page = LivePage { browser };
     page.wait("document.body.dataset.connection === 'connected'").await;
     Some(page)
@@ -23,7 +23,6 @@ const VISIBLE: &str =
     "(selector) => [...document.querySelectorAll(selector)].some((part) => part.checkVisibility())";
 
 #[tokio::test]
-#[ignore = "it hung once in four runs, and the cause is not known"]
 async fn a_read_only_link_shows_one_session_and_follows_it() {
     let model = ModelServer::new();
     let gateway = TestGateway::start_in(model.env(), &[]);
@@ -79,6 +78,6 @@ async fn a_read_only_link_shows_one_session_and_follows_it() {
         page.sees("Done.").await;
     }
     assert_eq!(page.evaluate("return document.body.innerText.includes('secret')").await, json!(false));
-    page.browser.client.refresh().await.unwrap();
+    page.browser.refresh().await;
     page.sees("Done.").await;
 }

@@ -11,13 +11,18 @@ use crate::server::TestGateway;
 const SAMPLE: &str = include_str!("../../../../viewer/tests/browser/sample.jsonl");
 const SAMPLE_ID: &str = "4f89da11-0000-4000-8000-000000000001";
 
-async fn open_sample(gateway: &TestGateway, window: BrowserWindow) -> Option<LivePage> {
+/// Stores a session with the id of the sample.
+fn store_session(gateway: &TestGateway, text: &str) {
     let env = &gateway.env;
     let folder =
         env.home().join("sessions").join(env.args(&["bench-dir", env.cwd().to_str().unwrap()]).out.trim());
     std::fs::create_dir_all(&folder).unwrap();
-    let text = SAMPLE.replace("/home/dev/list", env.cwd().to_str().unwrap());
+    let text = text.replace("/home/dev/list", env.cwd().to_str().unwrap());
     std::fs::write(folder.join(format!("2026-01-12T09-00-00-000Z_{SAMPLE_ID}.jsonl")), text).unwrap();
+}
+
+async fn open_sample(gateway: &TestGateway, window: BrowserWindow) -> Option<LivePage> {
+    store_session(gateway, SAMPLE);
     let page = LivePage::open(gateway, window).await?;
     page.show(SAMPLE_ID).await;
     page.wait("document.querySelectorAll('.row').length > 9").await;
@@ -39,7 +44,17 @@ async fn the_tree_is_filtered_searched_and_folded() {
     page.wait(&format!("document.querySelectorAll('.row').length === {all}")).await;
     page.browser.type_into("#search", "xml").await;
     page.wait("document.querySelectorAll('.row').length === 1 && document.querySelector('.row').textContent.includes('XML')").await;
-    page.browser.type_into("#search", "\u{e003}\u{e003}\u{e003}").await;
+    // A text beyond the preview of its entry, a phrase of the whole text, and a pattern.
+    for (query, found) in
+        [("e0412", 1), ("\"reads from right to left\"", 1), ("re:right to (left|nowhere)", 1)]
+    {
+        page.search(query).await;
+        page.wait(&format!("document.querySelectorAll('.row').length === {found}")).await;
+    }
+    page.search("re:(").await;
+    page.wait("document.querySelector('#tree-status').textContent.includes('invalid regular expression')")
+        .await;
+    page.search("").await;
     page.wait(&format!("document.querySelectorAll('.row').length === {all}")).await;
     page.browser.click("#fold-branches").await;
     page.wait(&format!("document.querySelectorAll('.row').length < {all} && document.querySelector('.row[aria-expanded=false]')")).await;
@@ -60,6 +75,7 @@ async fn every_kind_of_entry_is_shown() {
         "details.thinking",
         ".entry.role-toolResult .output, .entry.role-toolResult .result",
         ".entry.role-bashExecution",
+        ".entry.role-toolResult .todos .completed + .in-progress + .pending",
         ".entry.kind-compaction",
         ".entry.kind-branch_summary",
         ".entry.kind-custom_message",
@@ -119,7 +135,7 @@ async fn a_batch_of_subagents_shows_how_it_ended() {
     page.wait("document.querySelector('.kind-subagent_result .routes')?.textContent.includes('no sandbox')")
         .await;
     page.wait(&format!("{status} === 'failed'")).await;
-    page.browser.client.refresh().await.unwrap();
+    page.browser.refresh().await;
     page.wait(&format!("{status} === 'failed'")).await;
 }
 
@@ -142,7 +158,7 @@ async fn a_refresh_in_the_middle_of_a_reply_keeps_the_place() {
     page.evaluate(&format!("document.getElementById('entry-{}').scrollIntoView()", ids[30])).await;
     page.wait("localStorage.getItem('osier.scroll')?.split(' ')[1]").await;
     let before = page.evaluate(&format!("return {top}")).await;
-    page.browser.client.refresh().await.unwrap();
+    page.browser.refresh().await;
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
     request.send_text(", and the rest");
     page.wait("document.querySelector('.draft')?.textContent.includes('and the rest')").await;
@@ -169,4 +185,90 @@ async fn a_large_tree_has_an_overview() {
         canvas.dispatchEvent(new PointerEvent('pointerdown', { clientX: box.left + 5, clientY: box.top + 1, pointerId: 1 }))";
     page.evaluate(press).await;
     page.wait("document.querySelector('#tree').scrollTop === 0 && document.querySelector('.row')?.textContent.includes('message 0')").await;
+}
+
+/// Only the rows and groups near the view are in the document.
+#[tokio::test]
+async fn a_long_session_draws_only_what_is_near_the_view() {
+    let gateway = TestGateway::start();
+    let texts: Vec<String> =
+        (0..400).map(|number| format!("message {number}\n\n{}", "text ".repeat(60))).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (session, _) = gateway.create_with(&texts).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelector('#tree-status').textContent.startsWith('400')").await;
+    page.sees("message 399").await;
+    let drawn = page
+        .evaluate(
+            "return [document.querySelectorAll('.row').length, document.querySelectorAll('.entry').length]",
+        )
+        .await;
+    assert!(drawn[0].as_u64().unwrap() < 80 && drawn[1].as_u64().unwrap() < 200, "{drawn}");
+    // Rows that stay in view while the tree is scrolled are the same elements, in the order of the tree.
+    page.evaluate("window.tree = document.querySelector('#tree'); window.tree.scrollTop = 2800").await;
+    page.wait("document.querySelector('#row-110')").await;
+    page.evaluate("window.kept = document.querySelector('#row-110'); window.tree.scrollTop = 2900").await;
+    page.wait("!document.querySelector('#row-87')").await;
+    let order = "[...document.querySelectorAll('.row')].map((row) => Number(row.dataset.row))";
+    assert_eq!(page.evaluate("return window.kept === document.querySelector('#row-110')").await, json!(true));
+    for top in [2_900, 2_600, 9_000, 0] {
+        page.evaluate(&format!("window.tree.scrollTop = {top}")).await;
+        let first = (top / 28_i32 - 12).max(0);
+        page.wait(&format!("{order}[0] === {first} && {order}.every((row, at, all) => row === all[0] + at)"))
+            .await;
+        page.wait("[...document.querySelectorAll('.row')].every((row) => row.querySelector('.preview').textContent.startsWith(`message ${row.dataset.row} `))").await;
+        page.wait("[...document.querySelectorAll('.row')].every((row) => row.style.transform === `translateY(${28 * row.dataset.row}px)`)").await;
+    }
+}
+
+#[tokio::test]
+async fn thinking_and_output_open_together_and_the_theme_stays() {
+    let gateway = TestGateway::start();
+    let Some(page) = open_sample(&gateway, BrowserWindow::default()).await else { return };
+    page.evaluate("dispatchEvent(new Event('beforeprint'))").await;
+    page.wait("!document.querySelector('.body.loading') && document.querySelector('details.thinking')").await;
+    for (key, part) in [("t", "details.thinking"), ("o", "details.output")] {
+        let all = |is_open: bool| {
+            format!("[...document.querySelectorAll('{part}')].every((part) => part.open === {is_open})")
+        };
+        page.evaluate("document.querySelector('#tree').focus()").await;
+        page.browser.press(key).await;
+        page.wait(&all(true)).await;
+        page.browser.press(key).await;
+        page.wait(&all(false)).await;
+    }
+    page.browser.click("#toggle-theme").await;
+    page.wait("document.documentElement.dataset.theme === 'dark'").await;
+    page.browser.refresh().await;
+    page.wait("document.documentElement.dataset.theme === 'dark' && document.querySelector('.row')").await;
+}
+
+/// Groups of entries far from the view are removed, and drawn again when they come back, also those that were drawn while the
+/// session grew.
+#[tokio::test]
+async fn entries_that_left_the_view_come_back() {
+    let gateway = TestGateway::start();
+    let mut text = SAMPLE.lines().next().unwrap().to_owned();
+    for number in 0..900_u32 {
+        let parent = number.checked_sub(1).map(|parent| format!("{parent:08x}"));
+        let message = json!({ "role": "user", "content": format!("message {number}") });
+        let entry = json!({ "type": "message", "id": format!("{number:08x}"), "parentId": parent, "timestamp": "2026-01-12T09:00:00.000Z", "message": message });
+        text.push_str(&format!("\n{entry}"));
+    }
+    store_session(&gateway, &format!("{text}\n"));
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(SAMPLE_ID).await;
+    page.wait("document.querySelector('#tree-status').textContent.startsWith('900')").await;
+    let say = json!({ "message": { "role": "user", "content": "the last one" } });
+    gateway.post(&format!("/api/sessions/{SAMPLE_ID}/messages"), say).await;
+    page.sees("the last one").await;
+    let read_up = "const done = arguments[0], groups = [...document.querySelectorAll('.group')].reverse();
+        (async () => { for (const group of groups) { group.scrollIntoView(); while (!group.querySelector('.entry')) await new Promise((next) => setTimeout(next, 5)); } done(groups.length); })();";
+    assert_eq!(page.browser.evaluate_async(read_up).await, json!(31));
+    page.wait("document.querySelectorAll('.group').length - document.querySelectorAll('.group:has(.entry)').length > 3").await;
+    page.wait("!document.querySelector('#transcript').textContent.includes('the last one')").await;
+    page.browser.click("#jump-down").await;
+    page.sees("the last one").await;
+    page.is_consistent().await;
 }

@@ -1,10 +1,12 @@
 //! The list of sessions, and use without a mouse.
 
 use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
 
 use super::{ENTER, ESCAPE, LivePage};
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
+use crate::support::TestEnv;
 
 const TAB: &str = "\u{e004}";
 const DOWN: &str = "\u{e015}";
@@ -32,15 +34,72 @@ async fn sessions_are_found_renamed_and_deleted() {
     assert_eq!(left, 1);
 }
 
+/// The titles in the list, with `> ` before forks.
+const TITLES: &str = "[...document.querySelectorAll('#sessions li')].map((item) => (item.matches('.fork') ? '> ' : '') + item.querySelector('.session-title').textContent)";
+
+#[tokio::test]
+async fn sessions_are_listed_as_threads_and_filtered_by_store_agent_and_name() {
+    let env = TestEnv::new();
+    std::fs::create_dir_all(env.home()).unwrap();
+    let archive = env.path("archive");
+    std::fs::write(env.home().join("config.toml"), format!("[stores.archive]\nfolder = {archive:?}\n"))
+        .unwrap();
+    let gateway = TestGateway::start_in(env, &[]);
+    let (apples, _) = gateway.create_with(&["about apples", "and pears"]).await;
+    let fork = gateway.post(&format!("{apples}/fork"), json!({ "position": "current" })).await;
+    let say = json!({ "message": { "role": "user", "content": "about plums" } });
+    gateway.post(&format!("/api/sessions/{}/messages", fork["id"].as_str().unwrap()), say.clone()).await;
+    for body in [
+        json!({ "agentId": "helper", "title": "Helped" }),
+        json!({ "store": "archive", "title": "Archived" }),
+    ] {
+        gateway.post("/api/sessions", body).await;
+    }
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let lists = async |titles: &[&str]| {
+        let mut titles = titles.to_vec();
+        titles.sort_unstable();
+        page.wait(&format!("JSON.stringify({TITLES}.sort()) === JSON.stringify({})", json!(titles))).await;
+    };
+    lists(&["about apples", "> about apples", "Helped", "Archived"]).await;
+    // The fork follows its session.
+    page.wait(&format!("(({TITLES}).indexOf('> about apples') - ({TITLES}).indexOf('about apples')) === 1"))
+        .await;
+    let choose = async |id: &str, value: &str| {
+        let script = format!(
+            "const select = document.querySelector('#{id}'); select.value = '{value}'; select.dispatchEvent(new Event('change'))"
+        );
+        page.evaluate(&script).await;
+    };
+    choose("session-store", "archive").await;
+    lists(&["Archived"]).await;
+    page.wait("document.querySelector('.session-facts').textContent.includes('archive')").await;
+    choose("session-store", "").await;
+    choose("session-agent", "helper").await;
+    lists(&["Helped"]).await;
+    choose("session-agent", "").await;
+    page.browser.click("#session-named").await;
+    lists(&["Helped", "Archived"]).await;
+    page.browser.click("#session-named").await;
+    // Search finds a text in a message.
+    page.browser.type_into("#session-search", "plums").await;
+    page.wait("document.querySelectorAll('.session-link').length === 1").await;
+    // A session of another store opens from the list.
+    page.evaluate("document.querySelector('#session-search').value = ''; document.querySelector('#session-search').dispatchEvent(new Event('input'))").await;
+    page.wait(
+        "[...document.querySelectorAll('.session-title')].some((title) => title.textContent === 'Archived')",
+    )
+    .await;
+    page.evaluate("[...document.querySelectorAll('.session-link')].find((link) => link.textContent.includes('Archived')).click()").await;
+    page.wait("document.querySelector('#title').textContent === 'Archived' && document.querySelector('#model').value !== ''").await;
+}
+
 #[tokio::test]
 async fn everything_is_reached_with_the_keyboard() {
     let model = ModelServer::new();
     let gateway = TestGateway::start_in(model.env(), &[]);
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
-    let press = async |keys: &str| {
-        let focused = page.browser.client.active_element().await.unwrap();
-        focused.send_keys(keys).await.unwrap();
-    };
+    let press = async |keys: &str| page.browser.press(keys).await;
     page.wait("document.activeElement.id === 'session-search'").await;
     while page.evaluate("return document.activeElement.id").await != "new-session" {
         press(TAB).await;
@@ -60,6 +119,8 @@ async fn everything_is_reached_with_the_keyboard() {
     .await;
     press(ESCAPE).await;
     page.wait("!document.querySelector('#menu').matches(':popover-open')").await;
+    // The focus is where it was.
+    page.wait("document.activeElement.id === 'tree'").await;
     press("p").await;
     page.wait("document.activeElement.id === 'prompt'").await;
 }
@@ -73,7 +134,7 @@ async fn controls_have_names_and_nothing_is_wider_than_a_phone() {
     page.show(&session).await;
     let unnamed = "return [...document.querySelectorAll('button, select, input, textarea, a')].filter((control) =>
         !(control.textContent.trim() || control.ariaLabel || control.labels?.length || control.title)).map((control) => control.outerHTML)";
-    assert_eq!(page.evaluate(unnamed).await, serde_json::json!([]));
+    assert_eq!(page.evaluate(unnamed).await, json!([]));
     let is_narrow = "document.documentElement.scrollWidth <= innerWidth";
     page.wait(is_narrow).await;
     page.browser.click("#toggle-tree").await;
@@ -86,7 +147,7 @@ async fn content_cannot_run_scripts() {
     let gateway = TestGateway::start();
     let attack = "<img src=x onerror=\"window.attacked=1\"><script>window.attacked=1</script>[x](javascript:window.attacked=1)";
     let (session, ids) = gateway.create_with(&[attack]).await;
-    let label = serde_json::json!({ "label": attack });
+    let label = json!({ "label": attack });
     let label =
         gateway.request(reqwest::Method::PUT, &format!("{session}/entries/{}/label", ids[0])).json(&label);
     assert!(label.send().await.unwrap().status().is_success());
@@ -94,7 +155,7 @@ async fn content_cannot_run_scripts() {
     page.show(&session).await;
     page.wait("document.querySelector('.entry .label')").await;
     let found = "return [window.attacked ?? null, document.querySelectorAll('#transcript :is(script, img), a[href^=javascript]').length]";
-    assert_eq!(page.evaluate(found).await, serde_json::json!([null, 0]));
+    assert_eq!(page.evaluate(found).await, json!([null, 0]));
 }
 
 #[tokio::test]

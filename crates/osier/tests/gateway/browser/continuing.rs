@@ -1,0 +1,271 @@
+//! Where a prompt continues: rules K1 to K10.
+
+use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
+
+use super::connection::HOLD_FETCHES;
+use super::{LivePage, REPLIES, answered};
+use crate::run_support::ModelServer;
+use crate::server::TestGateway;
+
+/// Holds the answers to moves back until `window.release()`.
+const HOLD_MOVES: &str = "window.held = [];
+    const add = WebSocket.prototype.send, moves = new Set();
+    WebSocket.prototype.send = function (text) { const frame = JSON.parse(text); if (frame.command?.type === 'move') moves.add(frame.id); return add.call(this, text); };
+    const parse = JSON.parse; let isHolding = true;
+    JSON.parse = (text) => {
+      const frame = parse(text);
+      const isHeld = isHolding && frame?.type !== 'send' && (moves.has(frame?.id) || frame?.event?.type === 'moved' || frame?.event?.type === 'entry');
+      if (!isHeld) return frame;
+      window.held.push(text);
+      return { type: 'pong' };
+    };
+    window.release = () => { isHolding = false; for (const text of window.held) window.socket.dispatchEvent(new MessageEvent('message', { data: text })); };";
+
+/// A message and its answer, a reply that calls a tool, and the result.
+async fn with_a_call(gateway: &TestGateway, is_complete: bool) -> String {
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let call = json!({ "type": "toolCall", "id": "c1", "name": "read", "arguments": { "path": "a.txt" } });
+    let content = json!([{ "type": "text", "text": "I will read it" }, call]);
+    let reply = json!({ "role": "assistant", "content": content, "provider": "local", "model": "test", "stopReason": "toolUse" });
+    gateway.post(&format!("{session}/messages"), json!({ "message": reply })).await;
+    if is_complete {
+        let text = json!([{ "type": "text", "text": "the file" }]);
+        let result = json!({ "role": "toolResult", "toolCallId": "c1", "toolName": "read", "content": text, "isError": false });
+        gateway.post(&format!("{session}/messages"), json!({ "message": result })).await;
+    }
+    for text in ["second", "third"] {
+        gateway
+            .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": text } }))
+            .await;
+    }
+    session
+}
+
+/// K2.
+#[tokio::test]
+async fn at_the_leaf_a_prompt_moves_nothing() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.watch_socket().await;
+    page.select("answer two").await;
+    page.wait("document.querySelector('#continue-from').hidden").await;
+    page.prompt("three").await;
+    let request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("answer two")));
+    request.reply("answer three");
+    page.wait(&format!("{REPLIES} === 3")).await;
+    let moves = page.evaluate("return window.sent.filter((frame) => frame.command?.type === 'move').length");
+    assert_eq!(moves.await, 0);
+}
+
+/// K3: the first message has no parent, so the new one is another root. The old one stays.
+#[tokio::test]
+async fn the_first_message_can_be_edited_and_replaced() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    page.select("one").await;
+    page.sees("replace this message").await;
+    page.evaluate("[...document.querySelectorAll('#continue-from button')].find((button) => button.textContent === 'Edit it').click()").await;
+    page.wait("document.querySelector('#prompt').value === 'one'").await;
+    page.prompt(", but better").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(!messages.iter().any(|message| message.contains("answer one")), "{messages:?}");
+    assert!(messages.iter().any(|message| message.contains("one, but better")), "{messages:?}");
+    request.reply("better answer");
+    page.sees("better answer").await;
+    page.wait("document.querySelector('.switch')?.textContent.includes('2/2')").await;
+    let entries = gateway.get(&format!("{session}/entries")).await;
+    let roots: Vec<_> = entries["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|entry| entry["message"]["role"] == "user" && entry["message"].to_string().contains("one"))
+        .collect();
+    assert_eq!(roots.len(), 2, "the old message stays: {entries}");
+}
+
+/// K4.
+#[tokio::test]
+async fn after_a_summary_the_page_moves_first() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, ids) = gateway.create_with(&["first", "second"]).await;
+    let summary = json!({ "summary": "The branch about pears", "fromId": ids[1] });
+    gateway.post(&format!("{session}/branch-summaries"), summary).await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "third" } }))
+        .await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("third").await;
+    page.select("pears").await;
+    page.sees("continue from here").await;
+    page.prompt("fourth").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(messages.iter().any(|message| message.contains("pears")), "{messages:?}");
+    assert!(!messages.iter().any(|message| message.contains("third")), "{messages:?}");
+    request.reply("done");
+    page.sees("done").await;
+}
+
+/// K5: a reply with calls stands for the last result of its batch.
+#[tokio::test]
+async fn a_reply_with_calls_is_continued_after_its_results() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = with_a_call(&gateway, true).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.select("I will read it").await;
+    page.prompt("and then?").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(messages.iter().any(|message| message.contains("the file")), "{messages:?}");
+    assert!(!messages.iter().any(|message| message.contains("second")), "{messages:?}");
+    request.reply("done");
+    page.sees("done").await;
+}
+
+/// K5: without a result there is no such place. The prompt stays in the editor.
+#[tokio::test]
+async fn an_incomplete_batch_is_not_continued() {
+    let gateway = TestGateway::start();
+    let session = with_a_call(&gateway, false).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    let before = gateway.active_path(&session).await;
+    page.select("I will read it").await;
+    page.prompt("and then?").await;
+    page.wait("document.querySelector('#message').textContent.includes('no result')").await;
+    page.wait("document.querySelector('#prompt').value === 'and then?'").await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('I will read it')").await;
+    assert_eq!(gateway.active_path(&session).await, before);
+}
+
+/// K6: a mark stands for the entry above it.
+#[tokio::test]
+async fn a_mark_is_continued_like_the_entry_above_it() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, ids) = gateway.create_with(&["first", "second"]).await;
+    let label = json!({ "label": "good" });
+    let label =
+        gateway.request(reqwest::Method::PUT, &format!("{session}/entries/{}/label", ids[0])).json(&label);
+    assert!(label.send().await.unwrap().status().is_success());
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.evaluate("const filter = document.querySelector('#filter'); filter.value = 'all'; filter.dispatchEvent(new Event('change'))").await;
+    // The label hangs below the second message, which is the leaf.
+    page.wait("document.querySelector('.row.kind-label')").await;
+    page.evaluate("document.querySelector('.row.kind-label').click()").await;
+    page.wait("document.querySelector('#continue-from').hidden").await;
+    page.prompt("third").await;
+    let request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("second")), "{:?}", request.messages());
+    request.reply("done");
+    page.sees("done").await;
+}
+
+/// K7: nothing is sent until the move is confirmed.
+#[tokio::test]
+async fn while_a_move_is_not_confirmed_nothing_is_sent() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.watch_socket().await;
+    page.evaluate(HOLD_MOVES).await;
+    page.select("answer one").await;
+    page.prompt("other").await;
+    page.wait("window.held.length > 0 && document.querySelector('#send').disabled").await;
+    page.sees("Moving…").await;
+    page.prompt("too early").await;
+    page.wait("document.querySelector('#prompt').value.includes('too early')").await;
+    page.evaluate("window.release()").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(messages.iter().any(|message| message.contains("other")), "{messages:?}");
+    assert!(!messages.iter().any(|message| message.contains("too early")), "{messages:?}");
+    request.reply("answer other");
+    page.sees("answer other").await;
+    page.wait("!document.querySelector('#send').disabled").await;
+}
+
+/// K9: a prompt for a leaf that is no longer the leaf stays in the editor.
+#[tokio::test]
+async fn a_prompt_for_an_old_leaf_is_kept() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    page.evaluate(HOLD_FETCHES).await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "second" } }))
+        .await;
+    page.wait("window.held === 1").await;
+    page.prompt("mine").await;
+    page.wait("document.querySelector('#message').textContent.includes('moved on')").await;
+    page.wait("document.querySelector('#prompt').value === 'mine'").await;
+    page.evaluate("window.release()").await;
+    page.sees("second").await;
+    page.prompt("").await;
+    let request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("second")), "{:?}", request.messages());
+    request.reply("done");
+    page.sees("done").await;
+}
+
+/// K10: while a turn runs, nothing moves.
+#[tokio::test]
+async fn while_a_turn_runs_moves_are_refused() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    page.prompt("three").await;
+    let mut request = model.next_request();
+    request.send_text("working");
+    page.sees("working").await;
+    let before = gateway.active_path(&session).await;
+    page.select("answer one").await;
+    page.prompt("other").await;
+    page.wait("document.querySelector('#message').textContent.includes('A turn is running')").await;
+    page.wait("document.querySelector('#prompt').value === 'other'").await;
+    page.evaluate("document.querySelector('#message').textContent = ''").await;
+    page.choose("Move here").await;
+    page.wait("document.querySelector('#message').textContent.includes('A turn is running')").await;
+    assert_eq!(gateway.active_path(&session).await, before);
+    request.finish("stop");
+    page.wait("document.querySelector('#cancel').hidden").await;
+}
+
+/// F1 and H8: one store with these fields, and only pointers in the storage of the browser.
+#[tokio::test]
+async fn the_store_has_its_fields_and_the_browser_keeps_only_pointers() {
+    let gateway = TestGateway::start();
+    let texts = vec!["text ".repeat(300); 20];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (session, _) = gateway.create_with(&texts).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 20 && document.querySelectorAll('.entry').length === 20").await;
+    let missing = "const done = arguments[0]; const url = new URL('state.js', document.querySelector('script[src$=\"live.js\"]').src);
+        import(url.href).then(({ SessionStore }) => {
+          const store = new SessionStore({ sessionId: '', title: '', leafEntryId: null });
+          const fields = ['sessionMeta', 'entries', 'entryById', 'childrenByParentId', 'activePathIds', 'visibleEntries', 'subagentRuntimeByBatchId',
+            'toolRuntimeRoutesByBatchId', 'selectedEntryId', 'switchingLeafEntryId', 'pendingLeafConfirmation'];
+          done(fields.filter((field) => !(field in store)));
+        });";
+    assert_eq!(page.browser.evaluate_async(missing).await, json!([]));
+    page.browser.click("#toggle-theme").await;
+    page.evaluate("document.querySelector('.entry').scrollIntoView()").await;
+    page.wait("localStorage.getItem('osier.scroll')").await;
+    let kept = page.evaluate("return Object.fromEntries(Object.entries(localStorage).map(([key, value]) => [key, value.split(' ')[0]]))").await;
+    let id = session.rsplit('/').next().unwrap();
+    assert_eq!(kept, json!({ "osier.scroll": id, "osier.session": id, "osier.theme": "dark" }));
+}
