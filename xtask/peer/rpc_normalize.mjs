@@ -59,7 +59,7 @@ function text(input, ids, paths) {
 
 /**
  * Puts what happens at the same time into one order: the pieces of a reply before its end, by block and with adjacent pieces
- * joined; of several calls first the starts, then the ends, then the results.
+ * joined; of several calls first the starts, then the ends, each in the order of the calls, then the results.
  */
 function arrange(events) {
 	const output = [];
@@ -72,10 +72,15 @@ function arrange(events) {
 			tools.push(event);
 		} else {
 			if (event.type === "message_end") output.push(...joined(updates.splice(0)));
-			output.push(...tools.splice(0).sort((a, b) => rank(a) - rank(b)), event);
+			output.push(...tools.splice(0).sort(byKindAndCall), event);
 		}
 	}
 	return [...output, ...joined(updates), ...tools];
+}
+
+/** Calls run at the same time, so either may end first. */
+function byKindAndCall(a, b) {
+	return rank(a) - rank(b) || (a.toolCallId ?? "").localeCompare(b.toolCallId ?? "");
 }
 
 function rank(event) {

@@ -16,12 +16,21 @@ impl ClientPosition {
     /// The event for the client, and the move that follows it, if the entry changes the branch.
     pub(crate) fn convert(&mut self, event: SessionEvent) -> (ClientEvent, Option<MoveEvent>) {
         let event = match event {
-            SessionEvent::Committed { seq, id, draft_id, foreign, cursor, line } => {
+            SessionEvent::Committed { seq, generation, id, draft_id, foreign, cursor, line } => {
                 let off_path = cursor != Some(self.cursor);
                 let moved = if off_path { None } else { self.advance(seq, &id, &line) };
                 let is_hook_message = line.view().is_some_and(EntryView::is_hook_message);
                 let seq = seq.index();
-                let entry = EntryEvent { seq, id, draft_id, foreign, off_path, is_hook_message, entry: line };
+                let entry = EntryEvent {
+                    seq,
+                    generation: Some(generation),
+                    id,
+                    draft_id,
+                    foreign,
+                    off_path,
+                    is_hook_message,
+                    entry: line,
+                };
                 return (ClientEvent::Entry(entry), moved);
             }
             SessionEvent::DraftStarted { id, cursor } => {

@@ -63,6 +63,7 @@ impl MissedEntries {
         let take = |seq: Seq, line: &[u8]| -> Result<(), StoreError> {
             batch.push_back(EntryEvent {
                 seq: seq.index(),
+                generation: Some(self.state.version.generation),
                 id: tree.id(seq).to_entry_id(),
                 draft_id: None,
                 foreign: false,

@@ -158,6 +158,7 @@ mod tests {
         let line = json!({ "type": "message", "id": id, "parentId": null, "message": message }).to_string();
         ClientEvent::Entry(EntryEvent {
             seq: 0,
+            generation: None,
             id: id.into(),
             draft_id: Some(id.into()),
             foreign: false,

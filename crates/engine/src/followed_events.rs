@@ -131,6 +131,7 @@ impl FollowedEvents {
         match &event {
             ClientEvent::Entry(entry) => {
                 self.position.entries = entry.seq + 1;
+                self.position.generation = entry.generation.unwrap_or(self.position.generation);
                 if let Some(missed) = &mut self.missed {
                     missed.last_reply.read(&entry.entry);
                 }

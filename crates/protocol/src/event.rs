@@ -139,6 +139,10 @@ impl ClientEvent {
 pub struct EntryEvent {
     /// The position in the log, counted from 0.
     pub seq: usize,
+    /// The generation of the log, if it is known. That of a new session changes with its first entry. A frame has it beside
+    /// the event.
+    #[serde(skip)]
+    pub generation: Option<u64>,
     pub id: EntryId,
     /// The draft that became this entry. Usually it has the same id.
     pub draft_id: Option<EntryId>,

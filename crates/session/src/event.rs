@@ -13,6 +13,8 @@ use crate::cursor_state::CursorId;
 pub enum SessionEvent {
     Committed {
         seq: Seq,
+        /// The generation of the log that has it.
+        generation: u64,
         id: EntryId,
         /// The live draft that became this entry. Usually it has the same id.
         draft_id: Option<EntryId>,

@@ -145,6 +145,7 @@ impl Harness {
     pub(crate) fn entry_event(&self, at: usize) -> EntryEvent {
         EntryEvent {
             seq: at,
+            generation: None,
             id: self.script.tree.id(Seq::new(at)).to_entry_id(),
             draft_id: self.state.reply.id.clone(),
             foreign: false,

@@ -69,7 +69,10 @@ fn decode_event(text: &str) -> Option<EventFrame> {
     let frame: RawEventFrame<'_> =
         serde_json::from_str(text).ok().filter(|frame: &RawEventFrame<'_>| frame.kind == "event")?;
     let event = match decode_entry(frame.event.get()) {
-        Some(entry) => ClientEvent::Entry(entry),
+        Some(entry) => ClientEvent::Entry(EntryEvent {
+            generation: u64::from_str_radix(&frame.generation, 16).ok(),
+            ..entry
+        }),
         None => serde_json::from_str(frame.event.get()).ok()?,
     };
     let RawEventFrame { session_id, stream, generation, revision, .. } = frame;
@@ -81,7 +84,7 @@ fn decode_entry(event: &str) -> Option<EntryEvent> {
         serde_json::from_str(event).ok().filter(|entry: &RawEntryEvent<'_>| entry.kind == "entry")?;
     let RawEntryEvent { seq, id, draft_id, foreign, off_path, is_hook_message, .. } = entry;
     let entry = EntryLine::from_json(entry.entry.get().as_bytes());
-    Some(EntryEvent { seq, id, draft_id, foreign, off_path, is_hook_message, entry })
+    Some(EntryEvent { seq, generation: None, id, draft_id, foreign, off_path, is_hook_message, entry })
 }
 
 #[cfg(test)]

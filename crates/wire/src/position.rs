@@ -28,6 +28,7 @@ impl StreamPosition {
             ClientEvent::Entry(entry) => {
                 let is_next = entry.seq == self.0.entries;
                 self.0.entries = entry.seq + 1;
+                self.0.generation = entry.generation.unwrap_or(self.0.generation);
                 return is_next;
             }
             ClientEvent::Reset(position) => self.0 = *position,
@@ -47,6 +48,7 @@ mod tests {
         let entry = EntryLine::from(&b"{}"[..]);
         ClientEvent::Entry(EntryEvent {
             seq,
+            generation: None,
             id: "1".into(),
             draft_id: None,
             foreign: false,

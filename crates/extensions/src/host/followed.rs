@@ -132,6 +132,7 @@ mod tests {
     fn entry(line: &Value, draft: Option<&str>) -> ClientEvent {
         ClientEvent::Entry(EntryEvent {
             seq: 0,
+            generation: None,
             id: "a".into(),
             draft_id: draft.map(Into::into),
             foreign: false,

@@ -10,6 +10,7 @@ use osier_wire::{MAX_CLIENT_FRAME, ServeOptions, Transport, serve};
 use super::args::Args;
 use super::signals::Signals;
 use super::standard_input::standard_input;
+use super::standard_output::standard_output;
 use crate::closing::close_sessions;
 use crate::failure::usage_error;
 use crate::home::Home;
@@ -25,7 +26,7 @@ pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     trust::print_untrusted(&home);
     let mut signals = Signals::listen()?;
     let engine = Arc::new(LocalEngine::new(home, args.engine_options(true)));
-    let transport = Transport::lines(standard_input(), tokio::io::stdout(), MAX_CLIENT_FRAME);
+    let transport = Transport::lines(standard_input(), standard_output(), MAX_CLIENT_FRAME);
     let options = ServeOptions { has_half_close: true, ..ServeOptions::default() };
     let code = tokio::select! {
         () = serve(engine.clone(), transport, options) => ExitCode::SUCCESS,

@@ -22,6 +22,7 @@ mod resume_error;
 mod rpc;
 pub(crate) mod signals;
 mod standard_input;
+mod standard_output;
 mod stdout_writer;
 mod suggest;
 

@@ -17,6 +17,7 @@ use super::extensions::RunExtensions;
 use super::open_target;
 use super::signals::Signals;
 use super::standard_input::standard_input;
+use super::standard_output::standard_output;
 use crate::closing::close_sessions;
 use crate::failure::{fail, usage_error};
 use crate::home::Home;
@@ -58,7 +59,7 @@ async fn serve(args: &Args, engine: &Arc<LocalEngine>, extensions: &RunExtension
         new_session,
         stop: stop.clone(),
     };
-    let served = osier_rpc::serve(config, standard_input(), tokio::io::stdout());
+    let served = osier_rpc::serve(config, standard_input(), standard_output());
     tokio::pin!(served);
     tokio::select! {
         served = &mut served => served?,

@@ -46,17 +46,11 @@ async fn a_gateway_that_is_killed_and_started_again_loses_and_repeats_nothing() 
     let options = RemoteOptions { first_delay: delay, max_delay: delay, ..RemoteOptions::default() };
     let engine = RemoteEngine::connect(connector, options).await.unwrap();
     let client = engine.open(OpenRequest::default()).await.unwrap().unwrap().client;
-    // From here on the session is stored, and its positions are valid in every process.
-    let first = client.attach(None).await.unwrap();
-    let mut events = FollowedEvents::subscribe(client.clone(), first.state.position).await.unwrap();
-    let mut next = first.state.position.entries;
-    send_prompt(&*client, "say zero").await;
-    follow_turn(&mut events, &mut next).await;
+    // The session is new: it is stored with its first entry.
     let start = client.attach(None).await.unwrap().state.position;
-    assert_eq!(start.entries, next);
     let mut events = FollowedEvents::subscribe(client.clone(), start).await.unwrap();
-    let texts = ["say one", "say two", "say three"];
-    for text in texts {
+    let mut next = start.entries;
+    for text in ["say zero", "say one", "say two", "say three"] {
         send_prompt(&*client, text).await;
         follow_turn(&mut events, &mut next).await;
         // The client notices the loss before it sends the next prompt.

@@ -208,6 +208,7 @@ impl SessionWriter {
         self.publish();
         self.announce([SessionEvent::Committed {
             seq,
+            generation: self.version.generation,
             id: stored.id.clone(),
             draft_id,
             foreign: false,

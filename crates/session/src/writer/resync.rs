@@ -77,6 +77,7 @@ impl SessionWriter {
         let seq = self.fold(&entry, None);
         Ok(SessionEvent::Committed {
             seq,
+            generation: self.version.generation,
             id: EntryId::from(&*entry.id),
             draft_id: None,
             foreign: true,
