@@ -189,3 +189,27 @@ impl DataBlock {
 fn data_block(kind: &str, first: usize, json: &str) -> String {
     format!("<script type=\"application/json\" class=\"{kind}\" data-first=\"{first}\">{json}</script>\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The browser runs the script when it has read the bodies.
+    #[test]
+    fn the_script_comes_before_the_log() {
+        let mut file = Vec::new();
+        let write = |bytes: &[u8]| -> Result<(), std::convert::Infallible> {
+            file.extend_from_slice(bytes);
+            Ok(())
+        };
+        let Ok(mut export) = HtmlExport::begin(&SessionSummary::default(), None, write);
+        let Ok(()) = export.body("<p>hello</p>");
+        let Ok(mut log) = export.log();
+        let (Ok(()), Ok(())) = (log.line(b"{}"), log.line(b"{}"));
+        let Ok(()) = log.end();
+        let file = String::from_utf8_lossy(&file);
+        let places = ["class=\"bodies\"", "<script>(() => {", "class=\"lines\"", "</html>"]
+            .map(|part| file.find(part));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+    }
+}
