@@ -130,7 +130,7 @@ impl FollowedEvents {
         let event = self.events.next().await.ok_or_else(closed)?;
         match &event {
             ClientEvent::Entry(entry) => {
-                self.position.entries = entry.seq + 1;
+                self.position.entries = entry.seq.saturating_add(1);
                 self.position.generation = entry.generation.unwrap_or(self.position.generation);
                 if let Some(missed) = &mut self.missed {
                     missed.last_reply.read(&entry.entry);

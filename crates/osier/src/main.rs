@@ -31,6 +31,7 @@ mod one_shot;
 mod output_writer;
 mod progress;
 mod run;
+mod running_gateway;
 mod serve;
 mod sessions;
 mod stores;

@@ -23,6 +23,7 @@ use crate::layout::sanitize_line;
 use crate::output_writer::{OutputWriter, notice};
 use crate::run::signals::Signals;
 use crate::run::{extensions, forbid_memory_dumps};
+use crate::running_gateway;
 
 pub(crate) const DEFAULT_PORT: u16 = 7433;
 
@@ -119,6 +120,8 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         server = server.with_tls(tls::server_config(cert, key)?);
     }
     let address = server.address()?;
+    let _mark = running_gateway::mark(&home.folder, address.port())
+        .with_context(|| format!("cannot write in {}", home.folder.display()))?;
     let directories = AllowedDirectories::only(&home.gateway_directories());
     let engine = Arc::new(local_engine(home, directories.clone()));
     let gateway = Arc::new(Gateway::new(GatewayConfig {

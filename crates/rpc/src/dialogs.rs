@@ -45,6 +45,16 @@ impl Dialogs {
         Dialogs { prefix, ..Dialogs::default() }
     }
 
+    /// The number of the last dialog.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Continues the numbers of a session that this one replaces: a late answer must not reach another dialog.
+    pub(crate) fn continue_after(&mut self, last: u64) {
+        self.last = last;
+    }
+
     pub(crate) fn next_id(&mut self) -> String {
         self.last += 1;
         format!("{}ui-{}", self.prefix, self.last)

@@ -1,9 +1,11 @@
 //! Reads commands and answers them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::poll;
@@ -11,18 +13,24 @@ use osier_protocol::{
     ClientCommand, ClientError, EngineClient, ErrorCode, NewSessionOptions, OpenedSession, SessionRef,
 };
 use osier_wire::{IncomingFrame, LineReader, Outbox, line_writer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{IncomingLine, RpcRequest};
+use crate::command::{IncomingLine, InvalidRpcRequest, RpcRequest};
 use crate::dialogs::DialogResponse;
 use crate::response::{CommandResult, response_line};
 use crate::session::RpcSession;
 
 /// How many commands may run alongside others. The input waits for one of them to end.
 const MAX_ALONGSIDE: usize = 64;
+
+/// How many lines may wait for a command that runs alone.
+const MAX_WAITING: usize = 64;
+
+/// How long a command may run on after the client has closed the input.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest line in bytes. It leaves room for several images.
 pub const MAX_LINE: usize = 64 << 20;
@@ -74,7 +82,7 @@ pub async fn serve(
 ) -> Result<(), ClientError> {
     let RpcConfig { engine, exporter, session, new_session, stop } = config;
     let (output, _writing) = Outbox::start(line_writer(output));
-    let main = RpcSession::start(session, false, output.clone()).await?;
+    let main = RpcSession::start(session, false, 0, output.clone()).await?;
     let open = Mutex::new(OpenSessions { main, others: BTreeMap::new() });
     let server = Arc::new(RpcServer { engine, exporter, new_session, output, open });
     let mut alongside = JoinSet::new();
@@ -91,40 +99,74 @@ pub async fn serve(
     Ok(())
 }
 
+type ParsedLine = Result<IncomingLine, InvalidRpcRequest>;
+
+fn parse_line(line: IncomingFrame) -> ParsedLine {
+    let object = match line {
+        IncomingFrame::Text(line) => serde_json::from_str(&line).map_err(|error| error.to_string()),
+        IncomingFrame::Invalid(reason) => Err(reason),
+    };
+    let invalid = |reason: String| InvalidRpcRequest {
+        id: None,
+        name: "parse".to_owned(),
+        error: format!("Failed to parse command: {reason}"),
+    };
+    IncomingLine::parse(object.map_err(invalid)?)
+}
+
 impl RpcServer {
     async fn read_commands<R: AsyncRead + Unpin>(
         self: Arc<Self>,
         mut input: LineReader<R>,
         alongside: &mut JoinSet<()>,
     ) {
-        while let Some(line) = input.next().await {
-            let object = match line {
-                IncomingFrame::Text(line) => serde_json::from_str(&line).map_err(|error| error.to_string()),
-                IncomingFrame::Invalid(reason) => Err(reason),
+        let mut waiting = VecDeque::new();
+        loop {
+            let Some(line) = (match waiting.pop_front() {
+                Some(line) => Some(line),
+                None => input.next().await.map(parse_line),
+            }) else {
+                return;
             };
-            match object {
-                Ok(object) => self.handle_object(object, alongside).await,
-                Err(reason) => {
-                    self.refuse(None, "parse", &format!("Failed to parse command: {reason}")).await;
+            match line {
+                Ok(IncomingLine::Command(request)) if !request.command.runs_alongside() => {
+                    let run = Box::pin(self.clone().run_request(request));
+                    self.run_and_read(run, &mut input, &mut waiting).await;
+                }
+                Ok(IncomingLine::Command(request)) => self.run_alongside(request, alongside).await,
+                Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
+                Err(invalid) => self.refuse(invalid.id.as_ref(), &invalid.name, &invalid.error).await,
+            }
+        }
+    }
+
+    /// Runs a command to its end. It may ask the user, so the answers that arrive meanwhile are used at once; other lines wait.
+    async fn run_and_read<R: AsyncRead + Unpin>(
+        &self,
+        mut run: Pin<Box<impl Future<Output = ()>>>,
+        input: &mut LineReader<R>,
+        waiting: &mut VecDeque<ParsedLine>,
+    ) {
+        loop {
+            let line = tokio::select! {
+                biased;
+                () = &mut run => return,
+                line = input.next(), if waiting.len() < MAX_WAITING => line,
+            };
+            match line.map(parse_line) {
+                Some(Ok(IncomingLine::DialogResponse(response))) => self.answer_dialog(response).await,
+                Some(line) => waiting.push_back(line),
+                None => {
+                    // The client is gone, and answers nothing.
+                    let _ = tokio::time::timeout(END_TIMEOUT, run).await;
+                    return;
                 }
             }
         }
     }
 
-    async fn handle_object(self: &Arc<Self>, object: Map<String, Value>, alongside: &mut JoinSet<()>) {
-        match IncomingLine::parse(object) {
-            Ok(IncomingLine::Command(request)) => self.handle_request(request, alongside).await,
-            Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
-            Err(invalid) => self.refuse(invalid.id.as_ref(), &invalid.name, &invalid.error).await,
-        }
-    }
-
-    async fn handle_request(self: &Arc<Self>, request: RpcRequest, alongside: &mut JoinSet<()>) {
-        let runs_alongside = request.command.runs_alongside();
+    async fn run_alongside(self: &Arc<Self>, request: RpcRequest, alongside: &mut JoinSet<()>) {
         let mut run = Box::pin(self.clone().run_request(request));
-        if !runs_alongside {
-            return run.await;
-        }
         // The first step runs here, so that prompts reach the agent in the order of their lines.
         if poll!(&mut run).is_pending() {
             while alongside.len() >= MAX_ALONGSIDE {
@@ -185,6 +227,10 @@ impl RpcServer {
     pub(crate) fn replace(&self, old: &RpcSession, new: Arc<RpcSession>) {
         let mut open = self.open_sessions();
         if open.main.info.id == old.info.id {
+            // The client may have opened it beside the main session.
+            if let Some(other) = open.others.remove(&*new.info.id) {
+                other.stop_events();
+            }
             open.main = new;
         } else {
             open.others.remove(&*old.info.id);

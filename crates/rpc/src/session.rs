@@ -38,14 +38,17 @@ struct EventProgress {
 }
 
 impl RpcSession {
-    /// Starts to write the events of a session. With `tagged`, they name the session.
+    /// Starts to write the events of a session. With `tagged`, they name the session. Its dialogs have higher numbers than
+    /// `last_dialog`.
     pub(crate) async fn start(
         opened: OpenedSession,
         tagged: bool,
+        last_dialog: u64,
         output: Outbox,
     ) -> Result<Arc<RpcSession>, ClientError> {
         let OpenedSession { info, client } = opened;
         let mut translator = Translator::new(tagged.then(|| info.id.to_string()));
+        translator.dialogs.continue_after(last_dialog);
         let (details, status) = (client.model_details().await?, client.status().await?);
         let name = |model: &osier_protocol::query::ModelDescription| ModelName {
             api: model.api.clone(),
@@ -81,7 +84,9 @@ impl RpcSession {
         if state.turn_running {
             lines.extend(translator.handle(&ClientEvent::TurnStarted));
         }
-        for draft in state.drafts.iter().filter(|draft| !draft.off_path) {
+        for draft in &state.drafts {
+            let started = ClientEvent::DraftStarted { id: draft.id.clone(), off_path: draft.off_path };
+            lines.extend(translator.handle(&started));
             for delta in &draft.deltas {
                 let event = ClientEvent::DraftDelta {
                     id: draft.id.clone(),

@@ -37,6 +37,9 @@ struct SelectedTools {
     delegation: bool,
 }
 
+/// The variable with the token for a gateway on another machine. Programs that the model runs must not have it.
+const GATEWAY_TOKEN: &str = "OSIER_TOKEN";
+
 impl Home {
     pub fn workspace(&self, options: &WorkspaceOptions) -> Result<Workspace, SettingsError> {
         let SelectedTools { tools, backtracking, delegation } = self.select_tools(options)?;
@@ -140,8 +143,9 @@ impl Home {
         let providers = registry.providers().map(|provider| &provider.key);
         let stores = self.settings.stores.values().map(|spec| &spec.password);
         let secret_names: Vec<&String> = providers.chain(stores).flat_map(key_variables).collect();
-        let is_secret =
-            |name: &OsString| secret_names.iter().any(|secret| name.as_os_str() == secret.as_str());
+        let is_secret = |name: &OsString| {
+            name == GATEWAY_TOKEN || secret_names.iter().any(|secret| name.as_os_str() == secret.as_str())
+        };
         (self.host.variables)().into_iter().filter(|(name, _)| !is_secret(name)).collect()
     }
 

@@ -27,7 +27,7 @@ impl StreamPosition {
         match event {
             ClientEvent::Entry(entry) => {
                 let is_next = entry.seq == self.0.entries;
-                self.0.entries = entry.seq + 1;
+                self.0.entries = entry.seq.saturating_add(1);
                 self.0.generation = entry.generation.unwrap_or(self.0.generation);
                 return is_next;
             }

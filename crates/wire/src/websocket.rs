@@ -96,6 +96,10 @@ fn connect_error(url: &str, error: SocketError) -> ClientError {
         StatusCode::UNAUTHORIZED => {
             ClientError::new(ErrorCode::Unauthorized, format!("{url} does not accept the token"))
         }
+        // It has too many connections now.
+        status @ (StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT) => {
+            ClientError::new(ErrorCode::ConnectionLost, format!("cannot connect to {url}: {status}"))
+        }
         status if status.is_client_error() => ClientError::new(
             ErrorCode::Usage,
             format!("{url} is not a gateway, or refuses connections: {status}"),

@@ -37,6 +37,8 @@ struct FileVersion {
     device: u64,
     inode: u64,
     modified: (i64, i64),
+    /// Its permissions may have changed.
+    changed: (i64, i64),
     size: u64,
 }
 
@@ -84,6 +86,7 @@ fn file_version(path: &Path) -> Option<FileVersion> {
         device: metadata.dev(),
         inode: metadata.ino(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
         size: metadata.len(),
     })
 }

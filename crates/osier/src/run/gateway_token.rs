@@ -1,4 +1,4 @@
-//! The token for a gateway: from a variable, a file, the gateway's own file if it runs on this machine, or a question.
+//! The token for a gateway: from a variable, a file, the home folder if it is a gateway of this folder, or a question.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -8,10 +8,11 @@ use osier_gateway::GatewayToken;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use super::args::Args;
-use super::gateway_url::is_this_machine;
+use super::gateway_url::local_port;
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
+use crate::running_gateway;
 
 /// The longest file that can be a token.
 const MAX_FILE: u64 = 4096;
@@ -25,7 +26,8 @@ pub(super) fn find(args: &Args, home: &Home, url: &str) -> Result<Option<String>
         return Ok(Some(token.trim().to_owned()));
     }
     let own = GatewayToken::file(&home.folder);
-    if is_this_machine(url) && own.is_file() {
+    let is_own = local_port(url).is_some_and(|port| running_gateway::is_marked(&home.folder, port));
+    if is_own && own.is_file() {
         return read_file(&own).map(Some);
     }
     ask(url)

@@ -9,6 +9,12 @@ const SOCKET_PATH: &str = "/ws";
 
 /// The URL of the WebSocket of a gateway. A token in it is refused: URLs end up in logs, histories and lists of processes.
 pub(super) fn websocket_url(text: &str) -> Result<String> {
+    if text.contains(['?', '#', '@']) {
+        return Err(usage_error(
+            "--connect takes a URL without a token: URLs end up in logs and histories; \
+             set OSIER_TOKEN, or use --token-file FILE",
+        ));
+    }
     let invalid =
         || usage_error(format!("{text} is not the URL of a gateway; for example: http://127.0.0.1:7433"));
     let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;
@@ -17,12 +23,6 @@ pub(super) fn websocket_url(text: &str) -> Result<String> {
         "wss" | "https" => "wss",
         _ => return Err(invalid()),
     };
-    if rest.contains(['?', '#', '@']) {
-        return Err(usage_error(
-            "--connect takes a URL without a token: URLs end up in logs and histories; \
-             set OSIER_TOKEN, or use --token-file FILE",
-        ));
-    }
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     if host.is_empty() || host.chars().any(char::is_whitespace) {
         return Err(invalid());
@@ -33,14 +33,18 @@ pub(super) fn websocket_url(text: &str) -> Result<String> {
     Ok(format!("{scheme}://{host}{folder}{SOCKET_PATH}"))
 }
 
-/// Whether a URL leads to this machine.
-pub(super) fn is_this_machine(url: &str) -> bool {
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+/// The port, if a URL leads to this machine.
+pub(super) fn local_port(url: &str) -> Option<u16> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(name, port)| (name, port.strip_prefix(':')))?,
+        None => host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
     };
-    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    let default = if scheme == "wss" { 443 } else { 80 };
+    let is_local =
+        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_local.then(|| port.map_or(Some(default), |port| port.parse().ok())).flatten()
 }
 
 #[cfg(test)]
@@ -73,10 +77,10 @@ mod tests {
     #[test]
     fn only_loopback_addresses_are_this_machine() {
         for url in ["ws://localhost:1/ws", "ws://127.0.0.1/ws", "ws://[::1]:7433/ws"] {
-            assert!(is_this_machine(url), "{url}");
+            assert!(local_port(url).is_some(), "{url}");
         }
         for url in ["ws://box/ws", "ws://127.0.0.1.example/ws", "ws://10.0.0.1:1/ws"] {
-            assert!(!is_this_machine(url), "{url}");
+            assert!(local_port(url).is_none(), "{url}");
         }
     }
 }

@@ -29,7 +29,7 @@ impl RpcServer {
         };
         let (info, is_open) = (opened.info.clone(), self.session(Some(&opened.info.id)).is_ok());
         if !is_open {
-            let session = RpcSession::start(opened, true, self.output.clone()).await?;
+            let session = RpcSession::start(opened, true, 0, self.output.clone()).await?;
             self.add(session);
         }
         response_data(&without_nulls(json!({

@@ -73,8 +73,9 @@ impl RpcServer {
         // The end of the turn is announced before the other session takes its place.
         old.settle().await?;
         let (text, is_main) = (opened.info.editor_text.clone().unwrap_or_default(), self.is_main(old));
+        let last_dialog = old.translator.lock().await.dialogs.last();
         // If this fails, the client keeps the old session and its events.
-        let new = RpcSession::start(opened, !is_main, self.output.clone()).await?;
+        let new = RpcSession::start(opened, !is_main, last_dialog, self.output.clone()).await?;
         old.end_events().await;
         let session_id = (!is_main).then(|| new.info.id.clone());
         self.replace(old, new);

@@ -51,9 +51,10 @@ impl RemoteClient {
 
     /// The session on the current connection.
     async fn opened(&self) -> Result<Arc<OpenedOnLink>, ClientError> {
+        // Not in the lock: requests wait for the connection at the same time.
+        let link = self.shared.link().await?;
         let mut opened = self.opened.lock().await;
         if opened.link.is_closed() {
-            let link = self.shared.link().await?;
             let id = self.open_again(&link).await?;
             *opened = Arc::new(OpenedOnLink { link, id, _shared: self.shared.clone() });
         }
