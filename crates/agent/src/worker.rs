@@ -45,6 +45,8 @@ pub(crate) enum WorkerMessage {
     Command(ClientCommand, ReplySender),
     /// Answer as soon as nothing runs.
     WhenIdle(oneshot::Sender<()>),
+    /// Stop what runs, and keep the queue for the next process.
+    Stop(oneshot::Sender<()>),
 }
 
 impl Worker {
@@ -104,12 +106,13 @@ impl Worker {
     /// Stops all running work, and stores pending results and the cost of failed requests. For the end of the
     /// process, which does not wait for the loop to end.
     pub async fn finish(&self) -> Result<(), AgentError> {
-        // This fails if the queue cannot be stored; the rest may still succeed.
-        let cancelled = self.send(ClientCommand::Cancel).await;
+        let (reply, stopped) = oneshot::channel();
+        // If the loop has ended, nothing runs.
+        let _ = self.mailbox.send(WorkerMessage::Stop(reply));
+        let _ = stopped.await;
         self.agent.announce_end().await;
         self.agent.store_unstored().await?;
-        self.agent.store_unrecorded_usage().await?;
-        cancelled.map(drop)
+        self.agent.store_unrecorded_usage().await
     }
 
     /// Whether results are only in memory, because the store is unavailable.
@@ -195,6 +198,12 @@ impl WorkerLoop {
                 message = messages.recv() => match message {
                     Some(WorkerMessage::Command(command, reply)) => self.receive(command, reply).await,
                     Some(WorkerMessage::WhenIdle(reply)) => self.waiting_for_idle.push(reply),
+                    Some(WorkerMessage::Stop(reply)) => {
+                        self.refuse_deferred();
+                        self.stop_all().await;
+                        // The one who asked may be gone.
+                        let _ = reply.send(());
+                    }
                     None => break,
                 },
                 ended = wait_for_end(&mut self.turn) => self.handle_turn_end(ended, true),
@@ -251,14 +260,17 @@ impl WorkerLoop {
         follows || self.exclusive_has_moved() || !self.deferred.is_empty()
     }
 
+    fn refuse_deferred(&mut self) {
+        for (_, reply) in std::mem::take(&mut self.deferred) {
+            send_reply(reply, Err(AgentError::ExclusiveRunning));
+        }
+    }
+
     async fn receive(&mut self, command: ClientCommand, reply: ReplySender) {
         match command {
             ClientCommand::Cancel => {
                 tracing::debug!(session = self.agent.session.id(), "a client cancels");
-                let deferred = std::mem::take(&mut self.deferred);
-                deferred
-                    .into_iter()
-                    .for_each(|(_, reply)| send_reply(reply, Err(AgentError::ExclusiveRunning)));
+                self.refuse_deferred();
                 self.execute(ClientCommand::Cancel, reply).await;
             }
             command if self.must_wait(&command) => self.deferred.push_back((command, reply)),

@@ -73,8 +73,8 @@ struct OpenSessions {
     others: BTreeMap<String, Arc<RpcSession>>,
 }
 
-/// Serves a client until it closes the input or the output, or until `stop` is set. Then the running turns are canceled and
-/// stored. The engine stays open.
+/// Serves a client until it closes the input or the output, or until `stop` is set. The engine stays open, and
+/// what runs in it goes on.
 pub async fn serve(
     config: RpcConfig,
     input: impl AsyncRead + Send + Unpin,
@@ -91,7 +91,7 @@ pub async fn serve(
         () = server.output.closed() => {}
         () = stop.cancelled() => {}
     }
-    server.close().await;
+    server.stop_events();
     alongside.abort_all();
     if !stop.is_cancelled() {
         server.output.flush().await;
@@ -251,13 +251,9 @@ impl RpcServer {
         self.open_sessions().main.info.id == session.info.id
     }
 
-    /// Cancels what runs, and stores it.
-    async fn close(&self) {
+    fn stop_events(&self) {
         for session in self.all_sessions() {
             session.stop_events();
-            if let Err(error) = session.client.send(ClientCommand::Cancel).await {
-                tracing::debug!(%error, "cannot cancel a turn");
-            }
         }
     }
 }

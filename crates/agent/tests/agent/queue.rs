@@ -109,6 +109,16 @@ async fn queued_prompts_return_to_the_editor_after_a_crash() {
 }
 
 #[tokio::test]
+async fn the_queue_survives_a_clean_end_of_the_process() {
+    let (harness, _listener, _) = waiting_for_approval([]).await;
+    harness.send(say(PromptTiming::FollowUp, "later")).await;
+    harness.worker.finish().await.unwrap();
+    let reopened = harness.reopen([]).await;
+    let returned = reopened.worker.attach(None).await.unwrap().state.returned_prompts;
+    assert_eq!(returned, [Prompt::text("later")]);
+}
+
+#[tokio::test]
 async fn prompt_delivered_just_before_a_crash_does_not_return() {
     let (harness, _listener, _) = waiting_for_approval([]).await;
     for text in ["go left", "go left", "later"] {

@@ -16,7 +16,7 @@ type Reply = Result<Json<CommandReply>, ApiError>;
 
 /// A prompt to send.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PromptBody {
     #[serde(flatten)]
     prompt: Prompt,

@@ -69,7 +69,7 @@ pub(crate) async fn append_message(
 
 /// A thinking level to append.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AppendThinkingLevel {
     thinking_level: String,
     #[serde(flatten)]
@@ -91,7 +91,7 @@ pub(crate) async fn append_thinking_level(
 
 /// A model to append.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AppendModelChange {
     provider: String,
     model_id: String,
@@ -113,7 +113,7 @@ pub(crate) async fn append_model_change(
 
 /// A compaction to append.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AppendCompaction {
     summary: String,
     /// An entry on the path.
@@ -142,7 +142,7 @@ pub(crate) async fn append_compaction(
 
 /// A branch summary to append.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AppendBranchSummary {
     /// The last entry of the branch.
     from_id: String,

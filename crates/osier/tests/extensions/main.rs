@@ -4,3 +4,4 @@
 mod basics;
 mod failures;
 mod support;
+mod switching;

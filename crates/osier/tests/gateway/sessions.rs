@@ -148,3 +148,17 @@ async fn the_engine_and_its_settings_are_described() {
     let thinking = settings["settings"].as_array().unwrap().iter().find(|row| row["key"] == "thinking");
     assert_eq!(thinking.unwrap()["value"], "low");
 }
+
+/// A misspelled name would silently drop what the client asked for.
+#[tokio::test]
+async fn a_body_with_an_unknown_field_is_refused() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["hello"]).await;
+    for (path, body) in [
+        ("prompt", json!({ "text": "hi", "expectedLeaf": null })),
+        ("thinking-level-changes", json!({ "thinkingLevel": "low", "expectedLeaf": null })),
+    ] {
+        let (status, code) = gateway.fails(Method::POST, &format!("{session}/{path}"), body).await;
+        assert_eq!((status, code.as_str()), (400, "invalid_request"), "{path}");
+    }
+}
