@@ -213,7 +213,7 @@ mod tests {
             ("const key = process.env['SECRET'];", &[Environment]),
             ("const { SECRET } = process.env;", &[Environment]),
             ("run({ ...process.env });", &[Environment]),
-            ("import http from 'node:http'; http.get('x');", &[Node]),
+            ("import http from 'node:http'; http.get('x');", &[Network, Node]),
             ("import(name);", &[ReadFiles, WriteFiles, RunPrograms, Network, Environment]),
         ] {
             assert_eq!(needs(source), expected, "{source}");
