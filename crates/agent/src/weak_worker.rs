@@ -70,8 +70,17 @@ impl Worker {
         question: DialogQuestion,
         cancel: &CancellationToken,
     ) -> Option<UserAnswer> {
-        let answer = self.agent.ask_user(Question::Dialog(question), cancel).await?;
+        let answer = self.ask_question(question, cancel).await?;
         Some(answer).filter(|answer| !matches!(answer, UserAnswer::No { .. }))
+    }
+
+    /// Like [`Worker::ask_dialog`], but tells a refusal from no answer.
+    pub async fn ask_question(
+        &self,
+        question: DialogQuestion,
+        cancel: &CancellationToken,
+    ) -> Option<UserAnswer> {
+        self.agent.ask_user(Question::Dialog(question), cancel).await
     }
 
     /// Like [`Worker::send`], for a hook: a hook that is asked about a prompt does not wait for that prompt.

@@ -22,6 +22,7 @@ use crate::config::AgentConfig;
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::exclusive::{is_exclusive, is_undo_or_redo, stops_turn};
+use crate::hooks::RequestPurpose;
 use crate::marks::is_mark;
 use crate::model_choice::ModelChoice;
 use crate::queue::QueueKind;
@@ -86,7 +87,11 @@ impl Worker {
     pub async fn request_at(&self, at: Place) -> Result<PreparedRequest, AgentError> {
         let state = self.agent.session.state();
         let choice = self.agent.model_choice_at(&state, at).await?;
-        self.agent.request_at(state, at, choice).await
+        let prepared = self.agent.request_at(state, at, choice).await?;
+        let (purpose, cancel) = (RequestPurpose::Reply, CancellationToken::new());
+        // Nothing cancels it.
+        let request = self.agent.ask_before_request(prepared.request.clone(), purpose, &cancel).await;
+        Ok(PreparedRequest { request: request.unwrap_or(prepared.request), ..prepared })
     }
 
     /// The files read and the to-do list at the cursor.

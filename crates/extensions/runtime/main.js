@@ -1,5 +1,6 @@
 // The entry of the runtime library. Rust evaluates it first and gives every message to `dispatch`.
 
+import "osier:lockdown.js";
 import "osier:globals.js";
 import { createApi, finishLoading } from "osier:api.js";
 import "osier:tools.js";

@@ -4,9 +4,11 @@ mod calls;
 mod events;
 mod exec;
 mod extension;
+mod flood;
 mod followed;
 mod hook;
 mod launcher;
+mod loading;
 mod observed;
 mod process;
 mod session;
@@ -18,19 +20,26 @@ mod ui_calls;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use osier_agent::WeakWorker;
 use osier_agent::hooks::{OnFailure, RegisteredHook};
+use osier_protocol::ExtensionEvent;
 use osier_session::Session;
 use osier_tools::Toolbox;
-use tokio::sync::OnceCell;
+use serde_json::json;
 
 pub use launcher::ExtensionLauncher;
 
+use crate::child::Confinement;
+use crate::file_rules::FileRules;
+use crate::frame::{Frame, to_raw};
 use crate::grants::{Grant, Grants};
+use crate::inspect::ExtensionManifest;
 use crate::source::ExtensionCatalog;
+use process::{ExtensionProcess, FrameReceiver, ProcessEnd};
 use session::SessionExtensions;
 
 /// How extensions run in this process.
@@ -106,23 +115,66 @@ impl ExtensionMode {
 pub struct ExtensionHost {
     options: Arc<ExtensionOptions>,
     sessions: Mutex<HashMap<SessionKey, LoadingSession>>,
+    /// What extensions of ended sessions showed while there was no agent.
+    unshown: Mutex<Vec<ExtensionEvent>>,
+}
+
+/// What an extension needs. A process of its own finds it, because it parses code that nobody approved.
+pub async fn inspect_in_process(
+    launcher: &ExtensionLauncher,
+    entry: &Path,
+) -> Result<ExtensionManifest, String> {
+    let process = ExtensionProcess::new(launcher, Arc::new(NoReceiver));
+    process.start().map_err(|error| format!("cannot start a process: {error}"))?;
+    let raw = process.ask("inspect", to_raw(entry)).await.map_err(|failure| failure.message)?;
+    serde_json::from_str(raw.get()).map_err(|error| error.to_string())
+}
+
+/// What confines a process of extensions on this system: one without grants, and one that may read and write files.
+pub async fn confinement_in_force(launcher: &ExtensionLauncher) -> Result<[Vec<String>; 2], String> {
+    let mut found = [Vec::new(), Vec::new()];
+    for (found, grants) in found.iter_mut().zip([&[][..], &[Grant::ReadFiles, Grant::WriteFiles]]) {
+        let process = ExtensionProcess::new(launcher, Arc::new(NoReceiver));
+        process.start().map_err(|error| format!("cannot start a process: {error}"))?;
+        let rules = FileRules { grants: grants.iter().copied().collect(), ..FileRules::default() };
+        let raw = process.ask("confine", to_raw(&Confinement { rules: vec![rules] })).await;
+        let raw = raw.map_err(|failure| failure.message)?;
+        *found = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    }
+    Ok(found)
+}
+
+/// For a process in which no extension runs.
+#[derive(Debug)]
+struct NoReceiver;
+
+impl FrameReceiver for NoReceiver {
+    fn receive(&self, _: Frame) {}
+
+    fn process_ended(&self, _: ProcessEnd) {}
 }
 
 /// The store and the key of a session.
 type SessionKey = (String, String);
 type LoadingSession = Arc<SessionSlot>;
 
-/// The extensions of a session, as soon as they are loaded.
+/// The extensions of a session, as soon as they are loaded. Reloading replaces them.
 #[derive(Debug, Default)]
 pub(crate) struct SessionSlot {
-    loaded: OnceCell<Arc<SessionExtensions>>,
+    loaded: Mutex<Option<Arc<SessionExtensions>>>,
+    /// Held while extensions are loaded.
+    loading: tokio::sync::Mutex<()>,
     /// The tools of the agent without those of extensions.
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
 }
 
 impl SessionSlot {
-    pub(crate) fn get(&self) -> Option<&Arc<SessionExtensions>> {
-        self.loaded.get()
+    pub(crate) fn get(&self) -> Option<Arc<SessionExtensions>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn replace(&self, extensions: Option<Arc<SessionExtensions>>) -> Option<Arc<SessionExtensions>> {
+        std::mem::replace(&mut *self.loaded.lock().unwrap_or_else(PoisonError::into_inner), extensions)
     }
 }
 
@@ -131,7 +183,11 @@ const NO_TIMEOUT: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl ExtensionHost {
     pub fn new(options: ExtensionOptions) -> Arc<ExtensionHost> {
-        Arc::new(ExtensionHost { options: Arc::new(options), sessions: Mutex::default() })
+        Arc::new(ExtensionHost {
+            options: Arc::new(options),
+            sessions: Mutex::default(),
+            unshown: Mutex::default(),
+        })
     }
 
     /// All extensions as one hook of the engine.
@@ -155,9 +211,39 @@ impl ExtensionHost {
     /// The extensions of a session. They are loaded when the session is first seen.
     async fn load(&self, session: &Session) -> Arc<SessionExtensions> {
         let slot = self.slot(session);
-        let tools = || slot.built_in_tools.clone();
-        let load = || SessionExtensions::load(session.clone(), self.options.clone(), tools());
-        slot.loaded.get_or_init(load).await.clone()
+        if let Some(loaded) = slot.get() {
+            return loaded;
+        }
+        let _loading = slot.loading.lock().await;
+        if let Some(loaded) = slot.get() {
+            return loaded;
+        }
+        let tools = slot.built_in_tools.clone();
+        let loaded = SessionExtensions::load(session.clone(), self.options.clone(), tools).await;
+        slot.replace(Some(loaded.clone()));
+        loaded
+    }
+
+    /// Ends the extensions of a session and loads them again, with the code as it is now.
+    async fn reload(&self, session: &Session, agent: Option<&WeakWorker>) {
+        if let Some(old) = self.loaded(session) {
+            old.observe("session_shutdown", || json!({ "type": "session_shutdown", "reason": "reload" }))
+                .await;
+            old.close();
+        }
+        self.slot(session).replace(None);
+        let new = self.load(session).await;
+        new.connect(agent);
+        new.follow_agent();
+        new.observe("session_start", || json!({ "type": "session_start", "reason": "reload" })).await;
+    }
+
+    /// What extensions showed or reported in sessions without an agent.
+    pub fn take_unshown(&self) -> Vec<ExtensionEvent> {
+        let open: Vec<LoadingSession> = self.lock().values().cloned().collect();
+        let mut events = std::mem::take(&mut *self.unshown.lock().unwrap_or_else(PoisonError::into_inner));
+        events.extend(open.iter().filter_map(|slot| slot.get()).flat_map(|session| session.take_unshown()));
+        events
     }
 
     /// Loads the extensions of a session, if that has not happened, and returns why those of the command line failed.
@@ -167,12 +253,17 @@ impl ExtensionHost {
 
     /// The extensions of a session, if they are loaded.
     fn loaded(&self, session: &Session) -> Option<Arc<SessionExtensions>> {
-        self.lock().get(&session_key(session))?.get().cloned()
+        self.lock().get(&session_key(session))?.get()
     }
 
     /// Ends the extensions of a session.
     fn unload(&self, session: &Session) {
-        self.lock().remove(&session_key(session));
+        let slot = self.lock().remove(&session_key(session));
+        if let Some(extensions) = slot.and_then(|slot| slot.replace(None)) {
+            extensions.close();
+            let unshown = extensions.take_unshown();
+            self.unshown.lock().unwrap_or_else(PoisonError::into_inner).extend(unshown);
+        }
     }
 }
 

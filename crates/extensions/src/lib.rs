@@ -45,9 +45,16 @@ mod file_rules;
 pub mod frame;
 mod grants;
 mod host;
+mod inspect;
 mod source;
 
 pub use file_rules::{FileAccess, FileRules};
 pub use grants::{Grant, Grants};
-pub use host::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions};
-pub use source::{ExtensionCatalog, ExtensionOrigin, ExtensionSource, entry_files, find_extensions};
+pub use host::{
+    ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, confinement_in_force,
+    inspect_in_process,
+};
+pub use inspect::ExtensionManifest;
+pub use source::{
+    ExtensionCatalog, ExtensionOrigin, ExtensionSource, GrantDecision, entry_files, find_extensions,
+};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::grants::Grants;
+use crate::inspect::ExtensionManifest;
 
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,6 @@ pub struct ExtensionSource {
     /// The entry file, absolute.
     pub path: PathBuf,
     pub origin: ExtensionOrigin,
-    pub grants: Grants,
 }
 
 /// Where an extension comes from. Extensions of different origins never share a process.
@@ -27,10 +26,31 @@ pub enum ExtensionOrigin {
     Project,
 }
 
-/// Knows the extensions of each directory.
+/// Whether the user allowed an extension to do what it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantDecision {
+    Allowed,
+    Refused,
+    /// The user was not asked yet.
+    Undecided,
+    /// The code changed after the decision.
+    Changed,
+}
+
+/// Knows the extensions of each directory, and what the user decided about them.
 pub trait ExtensionCatalog: Send + Sync + Debug {
     /// The extensions of a session in this directory, in the order in which they are loaded.
     fn extensions(&self, directory: &Path) -> Vec<ExtensionSource>;
+
+    /// What the user decided about an extension with this code.
+    fn decision(&self, _: &ExtensionSource, _: &ExtensionManifest) -> GrantDecision {
+        GrantDecision::Allowed
+    }
+
+    /// Stores what the user decided. The error says what failed.
+    fn store_decision(&self, _: &ExtensionSource, _: &ExtensionManifest, _: bool) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Whether the project of this directory is trusted.
     fn is_trusted(&self, _directory: &Path) -> bool {
@@ -52,7 +72,7 @@ pub fn find_extensions(folder: &Path, origin: ExtensionOrigin) -> Vec<ExtensionS
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     let files = paths.iter().flat_map(|path| entry_files(path));
-    files.map(|path| ExtensionSource { path, origin, grants: Grants::default() }).collect()
+    files.map(|path| ExtensionSource { path, origin }).collect()
 }
 
 /// The entry files of an extension that is a file or a folder.

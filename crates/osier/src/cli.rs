@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
-use crate::{agents, bench, config, demo, doctor, failure, models, run, serve, sessions, trust};
+use crate::{agents, bench, config, demo, doctor, extensions, failure, models, run, serve, sessions, trust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -55,6 +55,8 @@ enum CliCommand {
     Models(models::Args),
     /// List the agents that a model can delegate tasks to
     Agents(agents::Args),
+    /// List, add and remove extensions, and decide what they may do
+    Extensions(extensions::command::Args),
     /// Serve sessions over HTTP and WebSockets
     Serve(serve::Args),
     /// Print links and tokens for a gateway
@@ -108,10 +110,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Man) => print_manual(),
         Some(CliCommand::Schema) => print_schema(),
         Some(CliCommand::Sessions(args)) => {
-            let overrides = CliOverrides { store: args.store, agent: None };
+            let overrides = CliOverrides { store: args.store.clone(), agent: None };
             let home = home::find()?.with_overrides(&overrides)?;
             let _log = start_log(&home, false);
-            block_on(sessions::run(args.command, home))
+            block_on(sessions::run(args, home))
         }
         Some(CliCommand::Config(args)) => config::run(args),
         Some(CliCommand::Models(args)) => {
@@ -120,6 +122,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             block_on(models::run(args, &home))
         }
         Some(CliCommand::Agents(args)) => agents::run(&args, &home::find()?),
+        Some(CliCommand::Extensions(args)) => block_on(extensions::command::run(args, home::find()?)),
         Some(CliCommand::Serve(args)) => {
             let home = home::find()?;
             let _log = start_log(&home, false);

@@ -1,5 +1,6 @@
 //! `osier doctor`: checks for common problems and suggests fixes. Changes nothing.
 
+mod extensions;
 mod log;
 mod sandbox;
 mod servers;
@@ -70,6 +71,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     checks.extend(servers::checks(&home).await);
     checks.extend(terminal::checks());
     checks.push(sandbox::check(&home));
+    checks.extend(extensions::check(&home).await);
     checks.extend(store::checks(&home).await);
     checks.push(log::check(&home));
     let mut out = OutputWriter::new();

@@ -5,6 +5,7 @@
 //! | `cli.rs`, `main.rs` | the command line, and what runs each command |
 //! | `run/` | running the agent: options, the choice of a session, print and JSON modes; the program around the terminal interface |
 //! | `trust/`, `config/`, `models.rs`, `agents.rs`, `doctor/` | the commands for trust, settings, models, agents and diagnosis |
+//! | `extensions.rs`, `extensions/` | the extensions of a run; the command for extensions and packages |
 //! | `serve.rs`, `serve/` | the gateway, and tokens for it |
 //! | `sessions/` | one file per command; `message_text.rs` is shared by some of them |
 //! | `one_shot.rs`, `confirm.rs`, `closing.rs` | the client of a session for one command; asking for confirmation; the end of a run |
@@ -22,6 +23,7 @@ mod config;
 mod confirm;
 mod demo;
 mod doctor;
+mod extensions;
 mod failure;
 mod hints;
 mod home;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use osier_engine::{AllowedDirectories, KeepWhen};
+use osier_extensions::ExtensionMode;
 use osier_gateway::{
     Gateway, GatewayConfig, GatewayToken, GrantedAccess, HostRules, Limits, Server, TokenFile,
 };
@@ -17,12 +18,13 @@ use osier_local_engine::{LocalEngine, LocalEngineOptions};
 use serde_json::json;
 
 use crate::closing::close_sessions;
+use crate::extensions::{self, ExtensionArgs};
 use crate::failure::usage_error;
 use crate::home::{Home, env_var};
 use crate::layout::sanitize_line;
 use crate::output_writer::{OutputWriter, notice};
+use crate::run::forbid_memory_dumps;
 use crate::run::signals::Signals;
-use crate::run::{extensions, forbid_memory_dumps};
 use crate::running_gateway;
 
 pub(crate) const DEFAULT_PORT: u16 = 7433;
@@ -67,6 +69,9 @@ pub(crate) struct Args {
     /// Host name that requests may use; repeat for several
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
+    /// Load no extensions except those of --extension
+    #[arg(long)]
+    no_extensions: bool,
     /// Print the address and the link as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +89,10 @@ impl Args {
             "--host {host} can be reached from other machines: add --tls-cert and --tls-key, or --behind-proxy if a \
              proxy provides TLS"
         )))
+    }
+
+    fn extension_args(&self) -> ExtensionArgs {
+        ExtensionArgs { extensions: self.extensions.clone(), no_extensions: self.no_extensions }
     }
 
     fn is_secure(&self) -> bool {
@@ -111,7 +120,6 @@ impl Args {
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     args.check()?;
     forbid_memory_dumps();
-    let home = extensions::register_for_clients(home, &args.extensions)?;
     let token = load_token(&args, &home)?;
     let mut server = Server::bind(SocketAddr::new(args.host, args.port))
         .await
@@ -123,6 +131,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let _mark = running_gateway::mark(&home.folder, address.port())
         .with_context(|| format!("cannot write in {}", home.folder.display()))?;
     let directories = AllowedDirectories::only(&home.gateway_directories());
+    let (home, _extensions) = extensions::register(home, &args.extension_args(), ExtensionMode::Rpc)?;
     let engine = Arc::new(local_engine(home, directories.clone()));
     let gateway = Arc::new(Gateway::new(GatewayConfig {
         engine: engine.engine(),

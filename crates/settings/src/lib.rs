@@ -12,12 +12,14 @@
 //! | `rows.rs`, `settings_page.rs` | every setting with its value and source; those that the terminal shows and changes |
 //! | `model_list.rs` | every model, and what is missing to use it |
 //! | `logging.rs`, `logging/` | the log file in the home folder |
+//! | `extensions.rs`, `extensions/` | where extensions are found, packages, and what the user allowed |
 //! | `trust.rs`, `trust/` | what a project requests, and the decisions about it |
 //! | `configured_stores.rs`, `workspace.rs`, `one_shot.rs`, `sandbox_rules.rs`, `themes.rs` | the stores, workspaces, sandboxes and themes of the settings |
 
 mod configured_stores;
 pub mod edit;
 mod error;
+pub mod extensions;
 mod home;
 mod host_environment;
 pub mod logging;

@@ -120,7 +120,10 @@ impl Home {
     fn prompt_library(&self) -> PromptLibrary {
         let folders = [Some(self.folder.clone()), self.trusted_folder()];
         let below = |name: &str| folders.iter().flatten().map(|folder| folder.join(name)).collect();
-        PromptLibrary { template_folders: below("prompts"), skill_folders: below("skills") }
+        let (mut template_folders, mut skill_folders): (Vec<_>, Vec<_>) = (below("prompts"), below("skills"));
+        template_folders.extend(self.package_folders(|contents| contents.prompts));
+        skill_folders.extend(self.package_folders(|contents| contents.skills));
+        PromptLibrary { template_folders, skill_folders }
     }
 
     /// The context of tools. Their commands do not get the environment variables of API keys and store passwords.

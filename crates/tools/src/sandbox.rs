@@ -4,6 +4,8 @@
 //! A command starts as this program, which restricts itself and then executes the shell, so that only the command is restricted.
 //! The whole policy is tested once before the first command.
 
+#[cfg(target_os = "linux")]
+mod confine;
 mod denial;
 #[cfg(target_os = "linux")]
 mod enter;
@@ -30,6 +32,8 @@ use tempfile::TempDir;
 
 use crate::outcome::ToolOutcome;
 
+#[cfg(target_os = "linux")]
+pub use confine::{ProcessConfinement, confine_process};
 pub(crate) use denial::detect_denial;
 #[cfg(target_os = "linux")]
 pub use enter::{COMMAND, enter};

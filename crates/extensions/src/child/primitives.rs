@@ -13,7 +13,7 @@ use rquickjs::{CaughtError, Ctx, Exception, Object};
 use serde_json::value::RawValue;
 
 use super::positions::LoadedPositions;
-use super::{ExtensionSignals, FrameWriter, commonjs};
+use super::{ExtensionSignals, FrameWriter, commonjs, process_time};
 use crate::file_rules::{FileAccess, FileRules};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
 
@@ -111,7 +111,10 @@ impl RuntimeState {
         self.signals.waiting_for.store(id, Ordering::SeqCst);
         self.send_request(id, method, params);
         let ended = |_| Outcome::Failed(Failure::new("Osier does not answer"));
-        self.call_results.recv().unwrap_or_else(ended)
+        let outcome = self.call_results.recv().unwrap_or_else(ended);
+        // Waiting is not running.
+        self.signals.busy_since.store(process_time(), Ordering::SeqCst);
+        outcome
     }
 
     /// The message and the places of an error.

@@ -53,7 +53,8 @@ fn may_use(base: &str, name: &str) -> bool {
     !name.starts_with("osier:") || base.starts_with("osier:")
 }
 
-fn find_file(base: &str, name: &str) -> Option<PathBuf> {
+/// The file that an import in `base` means.
+pub(crate) fn find_file(base: &str, name: &str) -> Option<PathBuf> {
     let folder = Path::new(base).parent().unwrap_or(Path::new("/"));
     if let Some(path) = name.strip_prefix("file://") {
         return find_path(Path::new(path));

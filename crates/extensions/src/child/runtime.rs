@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::loader::ModuleLoader;
 use super::primitives::{self, RuntimeState};
 use super::resolve::ModuleResolver;
-use super::{ExtensionSignals, FrameWriter, Inbox};
+use super::{ExtensionSignals, FrameWriter, Inbox, process_time};
 use crate::file_rules::FileRules;
 use crate::frame::{Failure, Frame, Outcome};
 
@@ -127,6 +127,7 @@ impl ExtensionRuntime {
     /// Gives a message to the library, and runs everything that follows from it. Returns why it failed.
     fn dispatch(&self, kind: MessageKind, id: u64, method: &str, text: &str) -> Option<Failure> {
         self.signals.interrupt.store(false, Ordering::Relaxed);
+        self.signals.busy_since.store(process_time(), Ordering::SeqCst);
         let failed = self.context.with(|ctx| {
             let dispatch = self.dispatch.clone().restore(&ctx).ok()?;
             let called = dispatch.call::<_, ()>((kind as u8, id as f64, method, text));
@@ -136,6 +137,7 @@ impl ExtensionRuntime {
             self.state.report(failure);
         }
         self.run_jobs();
+        self.signals.busy_since.store(0, Ordering::SeqCst);
         failed
     }
 

@@ -15,6 +15,7 @@ macro_rules! library {
 
 library! {
     "main.js",
+    "lockdown.js",
     "primitives.js",
     "globals.js",
     "timers.js",
@@ -59,7 +60,7 @@ const PACKAGES: &[(&str, &str)] = &[
 const NODE_MODULES: &[&str] = &["path", "url"];
 
 /// The module of the library that an extension means with `name`.
-pub(super) fn find(name: &str) -> Option<String> {
+pub(crate) fn find(name: &str) -> Option<String> {
     if source(name).is_some() {
         return Some(name.to_owned());
     }

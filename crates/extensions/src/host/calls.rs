@@ -127,6 +127,7 @@ impl SessionExtensions {
             "bus.emit" => self.emit(extension, &read_params(params)?),
             "agent.abort" => session_calls::abort(self),
             "agent.shutdown" => {}
+            "stuck" => extension.process.kill_for(extension.number, "its code did not end"),
             _ => return Err(Failure::new(format!("unknown method {method}"))),
         }
         Ok(())

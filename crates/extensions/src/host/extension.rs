@@ -1,7 +1,7 @@
 //! One extension of a session: what it registered, and requests to it with a limit on their time.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,9 +13,30 @@ use super::process::{ExtensionProcess, RequestResult};
 use super::session::ProcessNumber;
 use crate::frame::{Failure, Frame, null, to_raw};
 use crate::grants::Grants;
+use crate::inspect::ExtensionManifest;
+use crate::source::ExtensionSource;
 
 /// How long an extension may take to say that it is not stuck, and to stop after an interrupt.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long an extension that runs without a limit may be silent before it is asked whether it is stuck.
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// After so many kills and crashes, an extension stays off.
+const MAX_KILLS: u8 = 3;
+
+/// Where an extension is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExtensionState {
+    /// It waits for the decision of the user.
+    Undecided,
+    /// It is loaded, or will be.
+    Loaded,
+    /// It could not be loaded.
+    Failed,
+    /// It was stopped too often.
+    Disabled,
+}
 
 /// How long a request may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +65,12 @@ impl TimeLimit {
 #[derive(Debug)]
 pub(crate) struct Extension {
     pub(crate) path: PathBuf,
+    pub(crate) source: ExtensionSource,
+    pub(crate) manifest: ExtensionManifest,
     pub(crate) grants: Grants,
+    state: AtomicU8,
+    /// How often its process was killed or crashed because of it.
+    kills: AtomicU8,
     /// The number of its process, and its own number in it.
     pub(crate) process_number: ProcessNumber,
     pub(crate) number: u32,
@@ -84,13 +110,52 @@ pub(crate) struct RegisteredTool {
 
 impl Extension {
     pub(crate) fn new(
-        path: PathBuf,
-        grants: Grants,
+        source: ExtensionSource,
+        manifest: ExtensionManifest,
         (process_number, number): (ProcessNumber, u32),
         process: Arc<ExtensionProcess>,
+        state: ExtensionState,
     ) -> Extension {
-        let (registrations, open_dialogs) = (Mutex::default(), AtomicUsize::new(0));
-        Extension { path, grants, process_number, number, process, registrations, open_dialogs }
+        Extension {
+            path: source.path.clone(),
+            grants: manifest.grants(),
+            source,
+            manifest,
+            state: AtomicU8::new(state as u8),
+            kills: AtomicU8::new(0),
+            process_number,
+            number,
+            process,
+            registrations: Mutex::default(),
+            open_dialogs: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn set_state(&self, state: ExtensionState) {
+        self.state.store(state as u8, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_in(&self, state: ExtensionState) -> bool {
+        self.state.load(Ordering::SeqCst) == state as u8
+    }
+
+    /// Whether it is loaded and can be asked.
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_in(ExtensionState::Loaded) && !self.process.has_ended()
+    }
+
+    /// Counts that its process ended because of it. Returns whether it is off now.
+    pub(crate) fn count_kill(&self) -> bool {
+        let kills = self.kills.fetch_add(1, Ordering::SeqCst) + 1;
+        if kills >= MAX_KILLS {
+            self.set_state(ExtensionState::Disabled);
+        }
+        kills >= MAX_KILLS
+    }
+
+    /// Forgets what it registered, before it is loaded again.
+    pub(crate) fn clear_registrations(&self) {
+        *self.registrations() = Registrations::default();
     }
 
     pub(crate) fn registrations(&self) -> MutexGuard<'_, Registrations> {
@@ -121,6 +186,12 @@ impl Extension {
                     is_canceled = true;
                     self.process.send(&Frame::Cancel { extension: self.number, id });
                 }
+                () = tokio::time::sleep(LIVENESS_INTERVAL), if limit == TimeLimit::None => {
+                    if self.stop_if_stuck().await {
+                        self.process.forget(id);
+                        return Err(Failure::new("its code did not end and was stopped"));
+                    }
+                }
                 () = wait(limit) => if self.open_dialogs.load(Ordering::Relaxed) == 0 {
                     self.process.forget(id);
                     self.stop_if_stuck().await;
@@ -131,16 +202,17 @@ impl Extension {
         }
     }
 
-    /// Whether the extension answers now. If its code runs without end, it is interrupted, and then its process is killed.
-    async fn stop_if_stuck(&self) {
+    /// If the code of the extension runs without end, interrupts it, and then kills its process. Returns whether it was stuck.
+    async fn stop_if_stuck(&self) -> bool {
         if self.responds().await {
-            return;
+            return false;
         }
         self.process.send(&Frame::Interrupt { extension: self.number });
         if !self.responds().await {
             tracing::warn!(extension = %self.path.display(), "killing a process of extensions that is stuck");
-            self.process.kill();
+            self.process.kill_for(self.number, "its code did not end");
         }
+        true
     }
 
     async fn responds(&self) -> bool {

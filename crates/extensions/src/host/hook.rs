@@ -22,6 +22,9 @@ use super::extension::TimeLimit;
 use super::session::SessionExtensions;
 use super::toolbox::ExtendedTools;
 
+/// The command that loads extensions again.
+const RELOAD: &str = "reload";
+
 /// The answer of a gate that can only cancel.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -84,11 +87,24 @@ impl Hook for ExtensionHost {
     }
 
     fn commands(&self, session: &Session) -> Vec<HookCommand> {
-        self.loaded(session).map(|extensions| extensions.command_list()).unwrap_or_default()
+        let Some(extensions) = self.loaded(session).filter(|extensions| !extensions.all().is_empty()) else {
+            return Vec::new();
+        };
+        let description = "Load extensions again".to_owned();
+        let mut commands = vec![HookCommand { name: RELOAD.to_owned(), description }];
+        commands.extend(extensions.command_list());
+        commands
     }
 
     async fn run_command(&self, command: &CommandLine, ctx: &HookContext<'_>) -> CommandDecision {
-        self.extensions(ctx).await.run_command(command, ctx.cancel).await
+        let extensions = self.extensions(ctx).await;
+        match command.name == RELOAD && !extensions.all().is_empty() {
+            true => {
+                self.reload(ctx.session, ctx.agent).await;
+                CommandDecision::Done
+            }
+            false => extensions.run_command(command, ctx.cancel).await,
+        }
     }
 
     async fn before_move(
@@ -256,11 +272,8 @@ impl Hook for ExtensionHost {
             return Ok(());
         }
         let extensions = self.extensions(ctx).await;
-        if matches!(event, HookEvent::AgentStarted { .. })
-            && extensions.wants_to_follow()
-            && let Some(worker) = extensions.worker()
-        {
-            tokio::spawn(extensions.clone().follow(worker));
+        if matches!(event, HookEvent::AgentStarted { .. }) {
+            extensions.follow_agent();
         }
         extensions.observe(event.name(), || super::observed::to_event(event)).await;
         if matches!(event, HookEvent::AgentEnded { .. }) {

@@ -18,30 +18,70 @@ use crate::frame::{Failure, Frame, FrameError, MAX_FRAME, Outcome, VERSION};
 pub(crate) type RequestResult = Result<Box<RawValue>, Failure>;
 
 /// Receives what extensions send. It must not block.
-pub(crate) trait FrameReceiver: Send + Sync {
+pub(crate) trait FrameReceiver: Send + Sync + std::fmt::Debug {
     /// A request, a notice, or the cancellation of a request.
     fn receive(&self, frame: Frame);
 
     /// The process ended and sends nothing any more.
-    fn process_ended(&self, reason: &str);
+    fn process_ended(&self, end: ProcessEnd);
 }
 
-/// See the module documentation. The process is killed when this is dropped.
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct ProcessEnd {
+    pub(crate) reason: String,
+    /// The extensions that were at work. Empty if Osier ended the process.
+    pub(crate) busy: Vec<u32>,
+}
+
+/// See the module documentation. The process can be started again after its end. It is killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ExtensionProcess {
+    launcher: ExtensionLauncher,
+    receiver: Arc<dyn FrameReceiver>,
+    last_id: AtomicU64,
+    run: Mutex<ProcessRun>,
+}
+
+/// One run of the process, from its start to its end.
+#[derive(Debug, Clone)]
+struct ProcessRun {
     frames: mpsc::UnboundedSender<Vec<u8>>,
     pending: Arc<PendingRequests>,
-    last_id: AtomicU64,
     /// Canceled to kill the process.
     kill: CancellationToken,
 }
 
+impl ProcessRun {
+    /// A run that has ended.
+    fn ended() -> ProcessRun {
+        let (kill, pending) = (CancellationToken::new(), Arc::default());
+        kill.cancel();
+        ProcessRun { frames: mpsc::unbounded_channel().0, pending, kill }
+    }
+}
+
+/// Requests without a response, by id.
 #[derive(Debug, Default)]
-struct PendingRequests(Mutex<HashMap<u64, oneshot::Sender<RequestResult>>>);
+struct PendingRequests {
+    requests: Mutex<HashMap<u64, PendingRequest>>,
+    /// The extension because of which the process is killed, and why.
+    culprit: Mutex<Option<(u32, String)>>,
+}
+
+#[derive(Debug)]
+struct PendingRequest {
+    extension: u32,
+    response: oneshot::Sender<RequestResult>,
+}
 
 impl PendingRequests {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<RequestResult>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn culprit(&self) -> MutexGuard<'_, Option<(u32, String)>> {
+        self.culprit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn resolve(&self, id: u64, outcome: Outcome) {
@@ -51,40 +91,49 @@ impl PendingRequests {
             Outcome::Failed(failure) => Err(failure),
         };
         // The one who asked may be gone.
-        let _ = waiting.send(result);
+        let _ = waiting.response.send(result);
     }
 
-    fn fail_all(&self, reason: &str) {
+    /// Fails all requests. Returns the extensions that they were for.
+    fn fail_all(&self, reason: &str) -> Vec<u32> {
+        let mut busy = Vec::new();
         for (_, waiting) in self.lock().drain() {
-            let _ = waiting.send(Err(Failure::new(reason)));
+            busy.push(waiting.extension);
+            let _ = waiting.response.send(Err(Failure::new(reason)));
         }
+        busy.sort_unstable();
+        busy.dedup();
+        busy
     }
 }
 
 impl ExtensionProcess {
-    pub(crate) fn start(
-        launcher: &ExtensionLauncher,
-        receiver: Arc<dyn FrameReceiver>,
-    ) -> io::Result<ExtensionProcess> {
-        let LaunchedProcess { input, output, child } = launcher.start()?;
+    /// A process that is not started yet.
+    pub(crate) fn new(launcher: &ExtensionLauncher, receiver: Arc<dyn FrameReceiver>) -> ExtensionProcess {
+        let run = Mutex::new(ProcessRun::ended());
+        ExtensionProcess { launcher: launcher.clone(), receiver, last_id: AtomicU64::new(0), run }
+    }
+
+    /// Starts the process, which must not run.
+    pub(crate) fn start(&self) -> io::Result<()> {
+        let LaunchedProcess { input, output, child } = self.launcher.start()?;
         let (frames, queue) = mpsc::unbounded_channel();
-        let (pending, kill) = (Arc::<PendingRequests>::default(), CancellationToken::new());
+        let run = ProcessRun { frames, pending: Arc::default(), kill: CancellationToken::new() };
         tokio::spawn(write_frames(input, queue));
-        tokio::spawn(run(
-            BufReader::with_capacity(64 << 10, output),
-            child,
-            pending.clone(),
-            receiver,
-            kill.clone(),
-        ));
-        let process = ExtensionProcess { frames, pending, last_id: AtomicU64::new(0), kill };
-        process.send(&Frame::Hello { version: VERSION });
-        Ok(process)
+        let output = BufReader::with_capacity(64 << 10, output);
+        tokio::spawn(follow(output, child, run.clone(), self.receiver.clone()));
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = run;
+        self.send(&Frame::Hello { version: VERSION });
+        Ok(())
+    }
+
+    fn run(&self) -> ProcessRun {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn send(&self, frame: &Frame) {
-        // If the process has ended, `run` reports it.
-        let _ = self.frames.send(frame.to_line());
+        // If the process has ended, `follow` reports it.
+        let _ = self.run().frames.send(frame.to_line());
     }
 
     /// Sends a request. Returns its id and where the response arrives.
@@ -95,32 +144,48 @@ impl ExtensionProcess {
         params: Box<RawValue>,
     ) -> (u64, oneshot::Receiver<RequestResult>) {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let (sender, receiver) = oneshot::channel();
-        self.pending.lock().insert(id, sender);
-        self.send(&Frame::Request { extension, id, method: method.to_owned(), params });
-        if self.kill.is_cancelled() {
-            self.pending.fail_all("the process of the extension has ended");
+        let (response, receiver) = oneshot::channel();
+        let run = self.run();
+        run.pending.lock().insert(id, PendingRequest { extension, response });
+        let frame = Frame::Request { extension, id, method: method.to_owned(), params };
+        let _ = run.frames.send(frame.to_line());
+        if run.kill.is_cancelled() {
+            run.pending.fail_all("the process of the extension has ended");
         }
         (id, receiver)
     }
 
-    /// Forgets a request whose response nobody needs.
-    pub(crate) fn forget(&self, id: u64) {
-        self.pending.lock().remove(&id);
+    /// Sends a request that concerns the process, and waits for the response.
+    pub(crate) async fn ask(&self, method: &str, params: Box<RawValue>) -> RequestResult {
+        let (_, response) = self.request(0, method, params);
+        response.await.unwrap_or_else(|_| Err(Failure::new("no response")))
     }
 
-    pub(crate) fn kill(&self) {
-        self.kill.cancel();
+    /// Forgets a request whose response nobody needs.
+    pub(crate) fn forget(&self, id: u64) {
+        self.run().pending.lock().remove(&id);
+    }
+
+    /// Kills the process because of one of its extensions.
+    pub(crate) fn kill_for(&self, extension: u32, reason: &str) {
+        let run = self.run();
+        run.pending.culprit().get_or_insert_with(|| (extension, reason.to_owned()));
+        run.kill.cancel();
+    }
+
+    /// Kills the process.
+    pub(crate) fn end(&self) {
+        self.run().kill.cancel();
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.kill.is_cancelled()
+        self.run().kill.is_cancelled()
     }
 }
 
 impl Drop for ExtensionProcess {
     fn drop(&mut self) {
-        self.kill.cancel();
+        self.run().kill.cancel();
     }
 }
 
@@ -136,28 +201,43 @@ async fn write_frames(
 }
 
 /// Reads frames until the process ends or is killed.
-async fn run(
+async fn follow(
     mut output: impl AsyncBufRead + Unpin,
     child: Option<Child>,
-    pending: Arc<PendingRequests>,
+    run: ProcessRun,
     receiver: Arc<dyn FrameReceiver>,
-    kill: CancellationToken,
 ) {
     let ended = tokio::select! {
-        ended = read_frames(&mut output, &pending, &*receiver) => ended,
-        () = kill.cancelled() => Ok(()),
+        ended = read_frames(&mut output, &run.pending, &*receiver) => ended,
+        () = run.kill.cancelled() => Ok(()),
     };
-    kill.cancel();
+    run.kill.cancel();
+    let mut status = None;
     if let Some(mut child) = child {
         // It may have ended by itself.
-        let _ = child.kill().await;
+        let _ = child.start_kill();
+        status = child.wait().await.ok();
     }
-    let reason = match ended {
-        Ok(()) => "the process of the extension has ended".to_owned(),
-        Err(error) => error.to_string(),
+    let culprit = run.pending.culprit().take();
+    let reason = match (&culprit, ended) {
+        (Some((_, reason)), _) => reason.clone(),
+        (None, Err(error)) => error.to_string(),
+        (None, Ok(())) => end_reason(status),
     };
-    pending.fail_all(&reason);
-    receiver.process_ended(&reason);
+    let busy = run.pending.fail_all(&reason);
+    receiver
+        .process_ended(ProcessEnd { reason, busy: culprit.map_or(busy, |(extension, _)| vec![extension]) });
+}
+
+/// Why a process ended by itself.
+fn end_reason(status: Option<std::process::ExitStatus>) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match status.and_then(|status| status.signal()) {
+        Some(signal) if signal != rustix::process::Signal::KILL.as_raw() => {
+            format!("the process of the extension crashed (signal {signal})")
+        }
+        _ => "the process of the extension has ended".to_owned(),
+    }
 }
 
 async fn read_frames(

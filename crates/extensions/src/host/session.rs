@@ -1,8 +1,8 @@
-//! The extensions of one session: loading them, finding their handlers, and reporting their failures.
+//! The extensions of one session: finding their handlers, their connection to the agent, and reporting their failures.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use osier_agent::{WeakWorker, Worker};
 use osier_protocol::ExtensionEvent;
@@ -13,13 +13,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionOptions;
-use super::extension::{Extension, TimeLimit};
-use super::process::{ExtensionProcess, FrameReceiver, RequestResult};
+use super::extension::{Extension, ExtensionState, TimeLimit};
 use super::toolbox;
-use crate::file_rules::FileRules;
-use crate::frame::{Failure, Frame};
-use crate::grants::Grants;
-use crate::source::{ExtensionOrigin, ExtensionSource, module_root};
+use crate::frame::Failure;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -28,8 +24,10 @@ pub(crate) struct SessionExtensions {
     pub(crate) options: Arc<ExtensionOptions>,
     /// In the order of loading.
     extensions: OnceLock<Vec<Arc<Extension>>>,
-    /// While extensions are loaded, those that are.
-    loading: Mutex<Vec<Arc<Extension>>>,
+    is_loaded: AtomicBool,
+    is_closed: AtomicBool,
+    /// Whether the user is asked, or was.
+    asks_for_grants: AtomicBool,
     command_line_failures: Mutex<Vec<String>>,
     agent: Mutex<AgentLink>,
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
@@ -54,31 +52,6 @@ struct AgentLink {
     waiting: Vec<ExtensionEvent>,
 }
 
-/// Gives the frames of one process to the session.
-struct ProcessReceiver {
-    session: Weak<SessionExtensions>,
-    process: ProcessNumber,
-}
-
-impl FrameReceiver for ProcessReceiver {
-    fn receive(&self, frame: Frame) {
-        if let Some(session) = self.session.upgrade() {
-            session.receive(self.process, frame);
-        }
-    }
-
-    fn process_ended(&self, reason: &str) {
-        tracing::debug!(reason, "a process of extensions ended");
-        // After the end of the session, nobody is interested.
-        let Some(session) = self.session.upgrade() else { return };
-        let lost = session.all().iter().filter(|extension| extension.process_number == self.process);
-        for extension in lost {
-            let failure = Failure::new(format!("{reason}; the extension is off in this session"));
-            session.report(&extension.path.display().to_string(), "process", &failure);
-        }
-    }
-}
-
 impl SessionExtensions {
     /// Loads all extensions of the session's directory. Failures are reported, and the rest load.
     pub(crate) async fn load(
@@ -91,7 +64,9 @@ impl SessionExtensions {
             session,
             options,
             extensions: OnceLock::new(),
-            loading: Mutex::default(),
+            is_loaded: AtomicBool::default(),
+            is_closed: AtomicBool::default(),
+            asks_for_grants: AtomicBool::default(),
             command_line_failures: Mutex::default(),
             agent: Mutex::default(),
             built_in_tools,
@@ -103,85 +78,18 @@ impl SessionExtensions {
         extensions
     }
 
-    async fn load_all(self: &Arc<SessionExtensions>, sources: Vec<ExtensionSource>) {
-        let mut processes: Vec<(ExtensionOrigin, Arc<ExtensionProcess>, u32)> = Vec::new();
-        let mut loaded = Vec::new();
-        for source in sources {
-            let known = processes.iter().position(|(origin, ..)| *origin == source.origin);
-            let at = match known {
-                Some(at) => at,
-                None => match self.start_process(processes.len()) {
-                    Ok(process) => {
-                        processes.push((source.origin, process, 0));
-                        processes.len() - 1
-                    }
-                    Err(error) => {
-                        self.report(
-                            &source.path.display().to_string(),
-                            "load",
-                            &Failure::new(error.to_string()),
-                        );
-                        continue;
-                    }
-                },
-            };
-            let (_, process, count) = &mut processes[at];
-            let extension =
-                Arc::new(Extension::new(source.path.clone(), source.grants, (at, *count), process.clone()));
-            *count += 1;
-            self.loading().push(extension.clone());
-            match self.load_one(&extension).await {
-                Ok(_) => loaded.push(extension),
-                Err(failure) => {
-                    let message = format!("Failed to load extension: {}", failure.message);
-                    let failure = Failure { message, ..failure };
-                    if source.origin == ExtensionOrigin::CommandLine {
-                        self.command_line_failures().push(failure.with_place());
-                    }
-                    self.report(&extension.path.display().to_string(), "load", &failure);
-                }
-            }
-        }
+    pub(super) fn set_extensions(&self, extensions: Vec<Arc<Extension>>) {
         // It is set only here.
-        let _ = self.extensions.set(loaded);
+        let _ = self.extensions.set(extensions);
     }
 
-    fn start_process(
-        self: &Arc<SessionExtensions>,
-        number: ProcessNumber,
-    ) -> std::io::Result<Arc<ExtensionProcess>> {
-        let receiver = ProcessReceiver { session: Arc::downgrade(self), process: number };
-        Ok(Arc::new(ExtensionProcess::start(&self.options.launcher, Arc::new(receiver))?))
+    pub(super) fn finish_loading(&self) {
+        self.is_loaded.store(true, Ordering::SeqCst);
     }
 
-    async fn load_one(&self, extension: &Extension) -> RequestResult {
-        let not_found = |error| Failure::new(format!("{}: {error}", extension.path.display()));
-        let path = extension.path.canonicalize().map_err(not_found)?;
-        let (directory, mode) = (&self.session.header().cwd, self.options.mode);
-        let params = json!({
-            "path": path,
-            "fileRules": self.file_rules(&path, &extension.grants),
-            "environment": {
-                "cwd": directory,
-                "mode": mode.name(),
-                "hasUI": mode.has_user(),
-                "agentDir": self.options.data_folder,
-                "variables": self.options.visible_variables(&extension.grants),
-                "isProjectTrusted": self.options.catalog.is_trusted(directory.as_ref()),
-            },
-        });
-        extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
-    }
-
-    fn file_rules(&self, path: &Path, grants: &Grants) -> FileRules {
-        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        FileRules {
-            cwd: PathBuf::from(&self.session.header().cwd),
-            roots: vec![module_root(path)],
-            data_folder: real(&self.options.data_folder),
-            protected: self.options.protected.iter().map(real).collect(),
-            grants: grants.clone(),
-        }
+    /// Whether all extensions were loaded, as far as that is possible.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.is_loaded.load(Ordering::SeqCst)
     }
 
     /// Why extensions of the command line could not be loaded.
@@ -189,25 +97,21 @@ impl SessionExtensions {
         self.command_line_failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn loading(&self) -> MutexGuard<'_, Vec<Arc<Extension>>> {
-        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The extensions that were loaded.
+    /// All extensions of the session, whether they run or not.
     pub(crate) fn all(&self) -> &[Arc<Extension>] {
         self.extensions.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The extensions whose processes run.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Arc<Extension>> {
-        self.all().iter().filter(|extension| !extension.process.has_ended())
+        self.all().iter().filter(|extension| extension.is_running())
     }
 
     /// The extension with a number in a process, also while it is loaded.
     pub(crate) fn find(&self, process: ProcessNumber, number: u32) -> Option<Arc<Extension>> {
         let is_meant =
             |extension: &&Arc<Extension>| (extension.process_number, extension.number) == (process, number);
-        self.loading().iter().find(is_meant).cloned()
+        self.all().iter().find(is_meant).cloned()
     }
 
     /// All tools, built in or of extensions.
@@ -246,7 +150,7 @@ impl SessionExtensions {
     }
 
     /// Connects the extensions to the agent that hooks are asked for.
-    pub(crate) fn connect(&self, agent: Option<&WeakWorker>) {
+    pub(crate) fn connect(self: &Arc<SessionExtensions>, agent: Option<&WeakWorker>) {
         let Some(agent) = agent else { return };
         let waiting = {
             let mut link = self.agent_link();
@@ -254,6 +158,33 @@ impl SessionExtensions {
             std::mem::take(&mut link.waiting)
         };
         waiting.into_iter().for_each(|event| self.show(event));
+        let is_asked = || self.asks_for_grants.swap(true, Ordering::SeqCst);
+        let has_questions = self.all().iter().any(|extension| extension.is_in(ExtensionState::Undecided));
+        if let Some(worker) = agent.upgrade().filter(|_| has_questions && !is_asked()) {
+            tokio::spawn(self.clone().ask_for_grants(worker));
+        }
+    }
+
+    /// Ends all processes. Nothing is asked or reported any more.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.all().iter().for_each(|extension| extension.process.end());
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// What was shown while there was no agent.
+    pub(super) fn take_unshown(&self) -> Vec<ExtensionEvent> {
+        std::mem::take(&mut self.agent_link().waiting)
+    }
+
+    /// Gives the events of the agent to handlers, if there are any.
+    pub(super) fn follow_agent(self: &Arc<SessionExtensions>) {
+        if let Some(worker) = self.worker().filter(|_| self.wants_to_follow()) {
+            tokio::spawn(self.clone().follow(worker));
+        }
     }
 
     /// Shows something to the clients, as soon as there is an agent.

@@ -7,10 +7,12 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use osier_engine::KeepWhen;
+use osier_extensions::ExtensionMode;
 use osier_local_engine::LocalEngineOptions;
 use osier_protocol::{ApprovalMode, ThinkingLevel};
 use osier_settings::WorkspaceOptions;
 
+use crate::extensions::ExtensionArgs;
 use crate::failure::usage_error;
 use crate::hints;
 use crate::home::CliOverrides;
@@ -89,6 +91,9 @@ pub(crate) struct Args {
     /// Load an extension, a TypeScript or JavaScript file or a folder with one; can be repeated
     #[arg(short = 'e', long = "extension", value_name = "FILE", help_heading = MODEL_HEADING)]
     pub(super) extensions: Vec<PathBuf>,
+    /// Load no extensions except those of --extension
+    #[arg(long, help_heading = MODEL_HEADING)]
+    pub(super) no_extensions: bool,
     /// Replace the built-in system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODEL_HEADING)]
     pub(super) system_prompt: Option<String>,
@@ -150,6 +155,20 @@ impl Args {
             keep: if self.no_session { KeepWhen::Never } else { KeepWhen::Used },
             stays_in_directory: self.cwd.is_some(),
             ..LocalEngineOptions::default()
+        }
+    }
+
+    pub(super) fn extension_args(&self) -> ExtensionArgs {
+        ExtensionArgs { extensions: self.extensions.clone(), no_extensions: self.no_extensions }
+    }
+
+    /// What `ctx.mode` says to extensions.
+    pub(super) fn extension_mode(&self) -> ExtensionMode {
+        match self.front_end() {
+            FrontEnd::Terminal => ExtensionMode::Terminal,
+            FrontEnd::Rpc => ExtensionMode::Rpc,
+            FrontEnd::Print(OutputMode::Json) => ExtensionMode::Json,
+            FrontEnd::Print(_) => ExtensionMode::Print,
         }
     }
 

@@ -19,12 +19,12 @@ use super::host::TerminalHost;
 use super::open_target;
 use super::print::{self, PrintOptions};
 use crate::home::Home;
-use crate::sessions::{self, SessionsCommand};
+use crate::sessions;
 
 #[derive(Debug, Parser)]
 struct SessionsLine {
-    #[command(subcommand)]
-    command: SessionsCommand,
+    #[command(flatten)]
+    args: sessions::Args,
 }
 
 #[derive(Debug, Parser)]
@@ -96,7 +96,7 @@ impl Program {
     /// `osier sessions` with these arguments.
     async fn sessions(&self, line: &[&str]) {
         let line = SessionsLine::parse_from(["sessions"].iter().chain(line));
-        sessions::run(line.command, self.home.clone()).await.unwrap();
+        sessions::run(line.args, self.home.clone()).await.unwrap();
     }
 
     /// The terminal in a session, and its client.

@@ -4,7 +4,6 @@
 mod args;
 mod connect;
 mod export;
-pub(crate) mod extensions;
 mod frame_server;
 mod gateway_token;
 mod gateway_url;
@@ -36,8 +35,8 @@ use osier_local_engine::{LocalEngine, LocalEngineOptions};
 
 pub(crate) use self::args::Args;
 use self::args::{FrontEnd, OutputMode, RpcProtocol};
-use self::extensions::RunExtensions;
 use crate::closing::close_sessions;
+use crate::extensions::{self, RunExtensions};
 use crate::failure::{local_engine_error, usage_error};
 use crate::home::Home;
 use crate::layout::sanitize_line;
@@ -73,7 +72,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     if let Some(url) = args.connect.clone() {
         return connect::run(args, home, &url).await;
     }
-    let (home, extensions) = extensions::register(home, &args)?;
+    let (home, extensions) = extensions::register(home, &args.extension_args(), args.extension_mode())?;
     match args.front_end() {
         FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
         FrontEnd::Print(mode) => run_print(args, home, mode, extensions).await,

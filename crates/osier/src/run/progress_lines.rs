@@ -10,6 +10,8 @@ use serde_json::Value;
 
 /// Maximum length of the text of a line.
 const MAX_TEXT: usize = 200;
+/// An error of an extension says what to do, after a path.
+const MAX_EXTENSION_TEXT: usize = 1000;
 
 /// A tool call as `[read: notes.txt]`; `home` is displayed as `~`.
 pub(crate) fn format_call(name: &str, arguments: &Value, home: Option<&str>) -> String {
@@ -31,12 +33,20 @@ pub(crate) fn progress_line(event: &ClientEvent, home: Option<&str>) -> Option<S
         }
         ClientEvent::SummaryStarted { of } => Some(format!("summarizing {}", summary_subject(*of))),
         ClientEvent::Notice { text } => Some(one_line(text, MAX_TEXT)),
-        ClientEvent::Extension(ExtensionEvent::Failed { extension_path, error, stack, .. }) => {
-            let place = stack.first().map(|place| format!(" ({place})")).unwrap_or_default();
-            Some(one_line(&format!("Extension error ({extension_path}): {error}{place}"), MAX_TEXT))
-        }
-        ClientEvent::Extension(ExtensionEvent::Log { text, .. }) => Some(sanitize(text).into_owned()),
+        ClientEvent::Extension(event) => extension_line(event),
         ClientEvent::Entry(event) => entry_line(&event.entry),
+        _ => None,
+    }
+}
+
+/// The line for an event of an extension: failures and what it printed.
+pub(crate) fn extension_line(event: &ExtensionEvent) -> Option<String> {
+    match event {
+        ExtensionEvent::Failed { extension_path, error, stack, .. } => {
+            let place = stack.first().map(|place| format!(" ({place})")).unwrap_or_default();
+            Some(one_line(&format!("Extension error ({extension_path}): {error}{place}"), MAX_EXTENSION_TEXT))
+        }
+        ExtensionEvent::Log { text, .. } => Some(sanitize(text).into_owned()),
         _ => None,
     }
 }

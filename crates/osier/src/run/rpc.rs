@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::Args;
 use super::export::export_session;
-use super::extensions::RunExtensions;
 use super::open_target;
 use super::signals::Signals;
 use super::standard_input::standard_input;
 use super::standard_output::standard_output;
 use crate::closing::close_sessions;
+use crate::extensions::RunExtensions;
 use crate::failure::{fail, usage_error};
 use crate::home::Home;
 use crate::output_writer::notice;

@@ -35,6 +35,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Whether the request is shown, which extensions may change.
+    pub(super) fn is_request(&self) -> bool {
+        self.request
+    }
+}
+
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let stored = target::find(home, &args.session).await?;
     let mut out = OutputWriter::for_reading(&args.session);

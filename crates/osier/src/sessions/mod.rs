@@ -25,12 +25,15 @@ mod snapshot;
 pub(crate) mod tree;
 mod verify;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
+use osier_extensions::ExtensionMode;
 
 use crate::closing::close_sessions;
+use crate::extensions::{self, ExtensionArgs, RunExtensions};
 use crate::home::Home;
 
 /// `osier sessions` and the options of all its commands.
@@ -41,6 +44,12 @@ pub(crate) struct Args {
     /// Store for a new session, to list, or to choose between copies; sessions are found in any store
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) store: Option<String>,
+    /// Load an extension too; for commands that extensions take part in
+    #[arg(short = 'e', long = "extension", global = true, value_name = "FILE", hide_short_help = true)]
+    extensions: Vec<PathBuf>,
+    /// Load no extensions except those of --extension
+    #[arg(long, global = true, hide_short_help = true)]
+    no_extensions: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -99,10 +108,34 @@ pub(crate) enum SessionsCommand {
     Append(append::Args),
 }
 
-pub(crate) async fn run(command: SessionsCommand, home: Home) -> Result<ExitCode> {
+impl SessionsCommand {
+    /// Whether extensions take part in it.
+    fn asks_hooks(&self) -> bool {
+        match self {
+            SessionsCommand::Move(_)
+            | SessionsCommand::Undo(_)
+            | SessionsCommand::Redo(_)
+            | SessionsCommand::Fork(_)
+            | SessionsCommand::Compact(_)
+            | SessionsCommand::Compaction(_)
+            | SessionsCommand::Graft(_) => true,
+            SessionsCommand::Context(args) => args.is_request(),
+            _ => false,
+        }
+    }
+}
+
+pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    let Args { command, extensions, no_extensions, .. } = args;
+    let chosen = ExtensionArgs { extensions, no_extensions };
+    let (home, extensions) = match command.asks_hooks() {
+        true => extensions::register(home, &chosen, ExtensionMode::Print)?,
+        false => (home, RunExtensions::default()),
+    };
     let engine = home.engine.clone();
     let done = run_command(command, home).await;
     close_sessions(&engine).await;
+    extensions.print_unshown();
     done
 }
 

@@ -49,6 +49,7 @@ fn help_lists_commands_and_options() {
           config       Show the settings and where they come from, or change them
           models       List the available models
           agents       List the agents that a model can delegate tasks to
+          extensions   List, add and remove extensions, and decide what they may do
           serve        Serve sessions over HTTP and WebSockets
           token        Print links and tokens for a gateway
           doctor       Check keys, servers, terminal and sessions, and suggest fixes
@@ -103,6 +104,7 @@ fn help_lists_commands_and_options() {
                                              autoEdit, sandbox, yolo]
           -e, --extension <FILE>             Load an extension, a TypeScript or JavaScript file or a folder
                                              with one; can be repeated
+              --no-extensions                Load no extensions except those of --extension
               --system-prompt <TEXT>         Replace the built-in system prompt
               --append-system-prompt <TEXT>  Append this text to the system prompt
 

@@ -15,10 +15,12 @@ use std::process::Command;
 use page::Page;
 
 /// Every page with examples. The first two have the same examples.
-const EXAMPLES: [&str; 11] = [
+const EXAMPLES: [&str; 13] = [
     "README.md",
     "README.zh.md",
     "docs/commands.md",
+    "docs/extension-loading.md",
+    "docs/packages.md",
     "docs/navigation.md",
     "docs/json.md",
     "docs/library.md",
@@ -68,8 +70,10 @@ fn every_command_and_option_is_described() {
     assert_eq!(sorted, commands, "one section per command, in the order of `osier sessions --help`");
     for command in &commands {
         let section = page.section(&format!("`{command}`"));
-        // `--store` is common to all commands and described once.
-        let own = options(&["sessions", command]).into_iter().filter(|option| option != "--store");
+        // These are common to all commands and described once.
+        let common = ["--store", "--extension", "--no-extensions"];
+        let own =
+            options(&["sessions", command]).into_iter().filter(|option| !common.contains(&option.as_str()));
         for option in own {
             assert!(section.contains(&format!("`{option}")), "{command}: {option} is not described");
         }

@@ -36,13 +36,36 @@ impl ExtensionFolder {
 
     /// The command with the extension `x.ts`, in the working directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.found_command(&["-e"]);
+        command.arg(self.path("x.ts")).args(args);
+        command
+    }
+
+    /// The command with the extensions that are found.
+    pub(crate) fn found_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("")).env("OSIER_HOME", self.path("home"));
         command.env("SECRET_KEY", "sk-not-for-extensions");
         command.current_dir(self.path("code")).stdin(Stdio::null());
-        command.arg("-e").arg(self.path("x.ts")).args(args);
+        command.args(args);
         command
+    }
+
+    /// Runs the binary to its end, with the extensions that are found.
+    pub(crate) fn run_found(&self, args: &[&str]) -> Finished {
+        Finished::new(self.found_command(args).output().unwrap())
+    }
+
+    /// The lines of `--mode json`, with the extensions that are found.
+    pub(crate) fn json_found(&self, args: &[&str]) -> Vec<Value> {
+        let finished = self.run_found(&[&["--mode", "json"], args].concat());
+        finished.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn rpc_found(self, args: &[&str]) -> RpcProgram {
+        let command = self.found_command(&[&["--mode", "rpc"], args].concat());
+        self.start_rpc(command)
     }
 
     /// Runs the binary to its end.
@@ -57,7 +80,11 @@ impl ExtensionFolder {
     }
 
     pub(crate) fn rpc(self, args: &[&str]) -> RpcProgram {
-        let mut command = self.command(&[&["--mode", "rpc"], args].concat());
+        let command = self.command(&[&["--mode", "rpc"], args].concat());
+        self.start_rpc(command)
+    }
+
+    fn start_rpc(self, mut command: Command) -> RpcProgram {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();

@@ -61,6 +61,8 @@ pub struct Settings {
     pub agent: String,
     /// The store of new sessions; it exists.
     pub default_store: String,
+    /// Files and folders of extensions, besides those in the usual places.
+    pub extensions: Vec<String>,
     /// The directories that a gateway serves; `None` means the one where it was started.
     pub gateway_directories: Option<Vec<String>>,
     /// The stores in addition to the files in the home folder.
@@ -242,6 +244,7 @@ impl Settings {
             retry,
             agent,
             default_store,
+            extensions: layers.texts("extensions").unwrap_or_default(),
             gateway_directories: layers.texts("gateway.directories"),
             stores,
             providers: providers(&layers, problems),

@@ -84,6 +84,7 @@ pub static SETTING_KEYS: &[SettingKey] = &[
     key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to disk"),
     key("agent", Text, "\"main\"", Trusted, "the agent that new sessions belong to"),
     key("default_store", Text, "\"file\"", Trusted, "the store of new sessions"),
+    key("extensions", TextList, "", Trusted, "more extensions: files, or folders with one"),
     key("gateway.directories", TextList, "", Trusted, "the directories whose sessions `osier serve` can open; by default the one where it was started"),
     key("retry.attempts", Count { min: 1, max: 20 }, "4", Trusted, "maximum number of attempts when a provider fails temporarily or breaks off a reply"),
     key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may request"),

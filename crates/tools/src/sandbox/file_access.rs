@@ -81,6 +81,32 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     }
 }
 
+/// Files that every process may read: how the clock of the user is set.
+const ALWAYS_READABLE: &[&str] = &["/etc/localtime", "/usr/share/zoneinfo"];
+
+/// Restricts this process permanently to these files and folders.
+pub(super) fn restrict_to(read: &[PathBuf], write: &[PathBuf]) -> io::Result<()> {
+    let abi = newest_abi().ok_or_else(|| io::Error::other("Landlock is missing, or older than Linux 6.2"))?;
+    let mut rules = ruleset(abi, &NetworkAccess::Off).map_err(io::Error::other)?;
+    let always = ALWAYS_READABLE.iter().map(Path::new);
+    for path in read.iter().map(PathBuf::as_path).chain(always) {
+        rules = add_rule(rules, path, AccessFs::ReadFile | AccessFs::ReadDir, abi)?;
+    }
+    for path in write {
+        rules = add_rule(
+            rules,
+            path,
+            AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
+            abi,
+        )?;
+    }
+    let status = rules.restrict_self().map_err(io::Error::other)?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        other => Err(io::Error::other(format!("Landlock is {other:?}"))),
+    }
+}
+
 /// Adds a rule. A path that no longer exists needs none.
 fn add_rule(
     rules: RulesetCreated,

@@ -79,6 +79,19 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     apply_filter(denied, libc::EPERM)
 }
 
+/// Forbids this process to start programs and to look into others.
+pub(super) fn forbid_programs() -> io::Result<()> {
+    let calls = [
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_pidfd_getfd,
+    ];
+    apply_filter(calls.into_iter().map(|call| (call, Vec::new())).collect(), libc::EPERM)
+}
+
 /// Rules for sockets other than Unix sockets.
 fn network_rules(policy: &SandboxPolicy) -> io::Result<SyscallRules> {
     let internet = || (0, Op::Ne, libc::AF_UNIX);

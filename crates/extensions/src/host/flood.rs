@@ -1,0 +1,75 @@
+//! Limits on what extensions send. A flood of notices is cut, and reported once.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// How many notices an extension may send at once, and per second from then on.
+const BURST: f64 = 2_000.0;
+const PER_SECOND: f64 = 500.0;
+
+/// The most requests of a session's extensions that wait for an answer.
+pub(super) const MAX_OPEN_CALLS: usize = 5_000;
+
+/// Counts the notices of the extensions of one process.
+#[derive(Debug, Default)]
+pub(super) struct FloodGuard(Mutex<HashMap<u32, NoticeBudget>>);
+
+#[derive(Debug)]
+struct NoticeBudget {
+    left: f64,
+    at: Instant,
+    is_reported: bool,
+}
+
+/// What to do with a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FloodDecision {
+    Handle,
+    /// The first one that is too many.
+    Report,
+    Drop,
+}
+
+impl FloodGuard {
+    pub(super) fn count_notice(&self, extension: u32) -> FloodDecision {
+        self.count_notice_at(extension, Instant::now())
+    }
+
+    fn count_notice_at(&self, extension: u32, now: Instant) -> FloodDecision {
+        let mut budgets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let budget =
+            budgets.entry(extension).or_insert(NoticeBudget { left: BURST, at: now, is_reported: false });
+        let passed = now.saturating_duration_since(budget.at).as_secs_f64();
+        (budget.left, budget.at) = ((budget.left + passed * PER_SECOND).min(BURST), now);
+        if budget.left >= 1.0 {
+            budget.left -= 1.0;
+            return FloodDecision::Handle;
+        }
+        match std::mem::replace(&mut budget.is_reported, true) {
+            false => FloodDecision::Report,
+            true => FloodDecision::Drop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_flood_is_cut_and_reported_once() {
+        let (guard, start) = (FloodGuard::default(), Instant::now());
+        let decide = |count: usize, at: Instant| -> Vec<FloodDecision> {
+            (0..count).map(|_| guard.count_notice_at(0, at)).collect()
+        };
+        let first = decide(2_002, start);
+        assert!(first[..2_000].iter().all(|decision| *decision == FloodDecision::Handle));
+        assert_eq!(first[2_000..], [FloodDecision::Report, FloodDecision::Drop]);
+        let later = decide(501, start + Duration::from_secs(1));
+        assert_eq!(later.iter().filter(|decision| **decision == FloodDecision::Handle).count(), 500);
+        assert_eq!(guard.count_notice_at(1, start), FloodDecision::Handle, "others are not affected");
+    }
+}

@@ -1,0 +1,374 @@
+//! Loading the extensions of a session: inspecting them, asking for grants, starting their processes, and starting a process
+//! again that ended.
+//!
+//! Extensions share a process only if their origin and their grants are equal.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, Weak};
+
+use osier_agent::Worker;
+use osier_protocol::{Dialog, DialogQuestion, ExtensionEvent, NotifyType, UserAnswer, visible_line};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::extension::{Extension, ExtensionState, TimeLimit};
+use super::flood::{FloodDecision, FloodGuard, MAX_OPEN_CALLS};
+use super::process::{ExtensionProcess, FrameReceiver, ProcessEnd, RequestResult};
+use super::session::{Handler, ProcessNumber, SessionExtensions};
+use super::{ExtensionMode, ExtensionOptions};
+use crate::child::Confinement;
+use crate::file_rules::FileRules;
+use crate::frame::{Failure, Frame, Outcome, to_raw};
+use crate::grants::{Grant, Grants};
+use crate::inspect::ExtensionManifest;
+use crate::source::{ExtensionOrigin, ExtensionSource, GrantDecision, module_root};
+
+/// Gives the frames of one process to the session.
+#[derive(Debug)]
+struct ProcessReceiver {
+    session: Weak<SessionExtensions>,
+    process: ProcessNumber,
+    flood: FloodGuard,
+}
+
+impl FrameReceiver for ProcessReceiver {
+    fn receive(&self, frame: Frame) {
+        let Some(session) = self.session.upgrade() else { return };
+        match &frame {
+            Frame::Notice { extension, .. } => match self.flood.count_notice(*extension) {
+                FloodDecision::Handle => session.receive(self.process, frame),
+                FloodDecision::Report => session.report_flood(self.process, *extension),
+                FloodDecision::Drop => {}
+            },
+            Frame::Request { extension, id, .. } if session.has_too_many_calls() => {
+                let outcome = Outcome::Failed(Failure::new("too many requests wait for an answer"));
+                let response = Frame::Response { extension: *extension, id: *id, outcome };
+                if let Some(extension) = session.find(self.process, *extension) {
+                    extension.process.send(&response);
+                }
+            }
+            _ => session.receive(self.process, frame),
+        }
+    }
+
+    fn process_ended(&self, end: ProcessEnd) {
+        tracing::debug!(reason = end.reason, "a process of extensions ended");
+        // After the end of the session, nobody is interested.
+        if let Some(session) = self.session.upgrade().filter(|session| !session.is_closed()) {
+            session.handle_process_end(self.process, &end);
+        }
+    }
+}
+
+/// The extensions of one process.
+#[derive(Debug)]
+struct ProcessGroup {
+    key: (ExtensionOrigin, Grants),
+    process: Arc<ExtensionProcess>,
+    count: u32,
+}
+
+impl SessionExtensions {
+    /// The folder must exist before a process is confined to it.
+    fn create_data_folder(&self) {
+        use std::os::unix::fs::DirBuilderExt;
+        let created =
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.options.data_folder);
+        if let Err(error) = created {
+            tracing::warn!(%error, "cannot create the folder for the data of extensions");
+        }
+    }
+
+    /// Inspects and loads extensions, in this order. Failures are reported, and the rest load.
+    pub(super) async fn load_all(self: &Arc<SessionExtensions>, sources: Vec<ExtensionSource>) {
+        if sources.is_empty() {
+            return;
+        }
+        self.create_data_folder();
+        let mut groups: Vec<ProcessGroup> = Vec::new();
+        // The process that inspects becomes the first one that runs extensions.
+        let mut spare = Some(self.new_process(0));
+        let inspector = spare.clone();
+        let mut extensions = Vec::new();
+        for source in sources {
+            let Some(process) = &inspector else { break };
+            let Some((manifest, state)) = self.inspect(process, &source).await else { continue };
+            let key = (source.origin, manifest.grants());
+            let at = groups.iter().position(|group| group.key == key).unwrap_or_else(|| {
+                let process = spare.take().unwrap_or_else(|| self.new_process(groups.len()));
+                groups.push(ProcessGroup { key, process, count: 0 });
+                groups.len() - 1
+            });
+            let group = &mut groups[at];
+            let place = (at, group.count);
+            group.count += 1;
+            extensions.push(Arc::new(Extension::new(source, manifest, place, group.process.clone(), state)));
+        }
+        self.set_extensions(extensions);
+        for number in 0..groups.len() {
+            self.prepare_process(number).await;
+        }
+        for extension in self.all() {
+            if extension.is_in(ExtensionState::Loaded) {
+                self.load_or_report(extension).await;
+            }
+        }
+        self.finish_loading();
+    }
+
+    fn has_too_many_calls(&self) -> bool {
+        self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).len() >= MAX_OPEN_CALLS
+    }
+
+    fn report_flood(&self, process: ProcessNumber, number: u32) {
+        if let Some(extension) = self.find(process, number) {
+            let failure = Failure::new("it sends too many messages; some of them are dropped");
+            self.report(&extension.path.display().to_string(), "flood", &failure);
+        }
+    }
+
+    fn new_process(self: &Arc<SessionExtensions>, number: ProcessNumber) -> Arc<ExtensionProcess> {
+        let receiver =
+            ProcessReceiver { session: Arc::downgrade(self), process: number, flood: FloodGuard::default() };
+        Arc::new(ExtensionProcess::new(&self.options.launcher, Arc::new(receiver)))
+    }
+
+    /// What an extension needs, and whether it may run. `None` if it cannot.
+    async fn inspect(
+        &self,
+        process: &ExtensionProcess,
+        source: &ExtensionSource,
+    ) -> Option<(ExtensionManifest, ExtensionState)> {
+        let inspected = async {
+            if process.has_ended() {
+                process.start().map_err(|error| Failure::new(format!("cannot start a process: {error}")))?;
+            }
+            let raw = process.ask("inspect", to_raw(&source.path)).await?;
+            serde_json::from_str::<ExtensionManifest>(raw.get())
+                .map_err(|error| Failure::new(error.to_string()))
+        };
+        match inspected.await {
+            Ok(manifest) => self.decide(source, &manifest).map(|state| (manifest, state)),
+            Err(failure) => {
+                self.report_load_failure(source, failure);
+                None
+            }
+        }
+    }
+
+    fn decide(&self, source: &ExtensionSource, manifest: &ExtensionManifest) -> Option<ExtensionState> {
+        let path = source.path.display().to_string();
+        let refuse = |text: String| self.report(&path, "load", &Failure::new(text));
+        if let Some(place) = manifest.needs.get(&Grant::Node) {
+            self.report_load_failure(
+                source,
+                Failure::new(format!("it needs Node ({place}), which Osier does not start")),
+            );
+            return None;
+        }
+        let decision = match source.origin {
+            ExtensionOrigin::CommandLine => GrantDecision::Allowed,
+            _ if manifest.needs.is_empty() => GrantDecision::Allowed,
+            _ => self.options.catalog.decision(source, manifest),
+        };
+        let since = match decision {
+            GrantDecision::Allowed => return Some(ExtensionState::Loaded),
+            // The user knows.
+            GrantDecision::Refused => return None,
+            GrantDecision::Undecided => "you have not allowed it yet",
+            GrantDecision::Changed => "its code changed since you allowed it",
+        };
+        if self.options.mode == ExtensionMode::Terminal {
+            return Some(ExtensionState::Undecided);
+        }
+        let needs = manifest.description();
+        refuse(format!("not loaded: {since}. It {needs}. To allow it, run `osier extensions enable {path}`"));
+        None
+    }
+
+    /// Starts a process if it does not run, and confines it to what its extensions may do.
+    async fn prepare_process(&self, number: ProcessNumber) {
+        let group: Vec<&Arc<Extension>> =
+            self.all().iter().filter(|extension| extension.process_number == number).collect();
+        let is_wanted = group.iter().any(|extension| extension.is_in(ExtensionState::Loaded));
+        let Some(first) = group.first().filter(|_| is_wanted) else { return };
+        if first.process.has_ended()
+            && let Err(error) = first.process.start()
+        {
+            let failure = Failure::new(format!("cannot start a process: {error}"));
+            group.iter().for_each(|extension| extension.set_state(ExtensionState::Failed));
+            self.report(&first.path.display().to_string(), "load", &failure);
+            return;
+        }
+        let directory = self.session.header().cwd.as_ref();
+        let rules = group.iter().filter_map(|extension| {
+            let path = extension.path.canonicalize().ok()?;
+            Some(self.options.file_rules(directory, &path, &extension.grants))
+        });
+        let confinement = Confinement { rules: rules.collect() };
+        // A process that could not answer does not load anything either.
+        if let Ok(in_force) = first.process.ask("confine", to_raw(&confinement)).await {
+            tracing::debug!(in_force = in_force.get(), "a process of extensions is confined");
+        }
+    }
+
+    async fn load_or_report(&self, extension: &Arc<Extension>) {
+        if let Err(failure) = self.load_one(extension).await {
+            extension.set_state(ExtensionState::Failed);
+            extension.clear_registrations();
+            self.report_load_failure(&extension.source, failure);
+            if extension.process.has_ended() {
+                self.load_again(extension.process_number).await;
+            }
+        }
+    }
+
+    /// Starts a process again, and loads those of its extensions that were loaded.
+    async fn load_again(&self, number: ProcessNumber) {
+        let loaded: Vec<Arc<Extension>> = self
+            .all()
+            .iter()
+            .filter(|extension| extension.process_number == number && extension.is_in(ExtensionState::Loaded))
+            .cloned()
+            .collect();
+        if loaded.is_empty() {
+            return;
+        }
+        loaded.iter().for_each(|extension| extension.clear_registrations());
+        self.prepare_process(number).await;
+        for extension in &loaded {
+            if let Err(failure) = self.load_one(extension).await {
+                extension.set_state(ExtensionState::Failed);
+                self.report_load_failure(&extension.source, failure);
+            }
+        }
+    }
+
+    /// Counts the end of a process against the extensions that were at work, and starts it again for the others.
+    fn handle_process_end(self: &Arc<SessionExtensions>, number: ProcessNumber, end: &ProcessEnd) {
+        let group = || self.all().iter().filter(|extension| extension.process_number == number);
+        let is_culprit =
+            |extension: &&Arc<Extension>| end.busy.is_empty() || end.busy.contains(&extension.number);
+        for extension in
+            group().filter(|extension| extension.is_in(ExtensionState::Loaded)).filter(is_culprit)
+        {
+            let then = match extension.count_kill() {
+                true => "this happened three times, so the extension is off in this session",
+                false => "the extension is started again",
+            };
+            let failure = Failure::new(format!("{}; {then}", end.reason));
+            self.report(&extension.path.display().to_string(), "process", &failure);
+        }
+        if !self.is_loaded() {
+            // `load_or_report` starts it again.
+            return;
+        }
+        let session = self.clone();
+        tokio::spawn(async move {
+            session.load_again(number).await;
+            for extension in session.all() {
+                if extension.process_number == number && extension.is_running() {
+                    session.announce_restart(extension).await;
+                }
+            }
+        });
+    }
+
+    /// Sends `session_start` to an extension that was loaded while the session was open.
+    async fn announce_restart(&self, extension: &Arc<Extension>) {
+        let event = json!({ "type": "session_start", "reason": "reload" });
+        let cancel = CancellationToken::new();
+        for handler in self.handlers("session_start") {
+            if Arc::ptr_eq(&handler.extension, extension) {
+                // The failure is reported, and there is nothing to decide.
+                let _ =
+                    Handler::call(&handler, self, &event, "session_start", TimeLimit::Notification, &cancel)
+                        .await;
+            }
+        }
+    }
+
+    async fn load_one(&self, extension: &Extension) -> RequestResult {
+        let not_found = |error| Failure::new(format!("{}: {error}", extension.path.display()));
+        let path = extension.path.canonicalize().map_err(not_found)?;
+        let (directory, mode) = (&self.session.header().cwd, self.options.mode);
+        let params = json!({
+            "path": path,
+            "fileRules": self.options.file_rules(directory.as_ref(), &path, &extension.grants),
+            "environment": {
+                "cwd": directory,
+                "mode": mode.name(),
+                "hasUI": mode.has_user(),
+                "agentDir": self.options.data_folder,
+                "variables": self.options.visible_variables(&extension.grants),
+                "isProjectTrusted": self.options.catalog.is_trusted(directory.as_ref()),
+            },
+        });
+        extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
+    }
+
+    fn report_load_failure(&self, source: &ExtensionSource, failure: Failure) {
+        let message = format!("Failed to load extension: {}", failure.message);
+        let failure = Failure { message, ..failure };
+        if source.origin == ExtensionOrigin::CommandLine {
+            self.command_line_failures().push(failure.with_place());
+        }
+        self.report(&source.path.display().to_string(), "load", &failure);
+    }
+
+    /// Asks the user about extensions that wait for a decision, one after another.
+    pub(super) async fn ask_for_grants(self: Arc<SessionExtensions>, worker: Worker) {
+        for extension in self.all().iter().filter(|extension| extension.is_in(ExtensionState::Undecided)) {
+            let answer = worker.ask_question(grant_question(extension), &CancellationToken::new()).await;
+            // Without an answer, the user is asked again in the next session.
+            let Some(answer) = answer else { return };
+            let allowed = !matches!(answer, UserAnswer::No { .. });
+            let stored = self.options.catalog.store_decision(&extension.source, &extension.manifest, allowed);
+            if let Err(reason) = stored {
+                self.report(&extension.path.display().to_string(), "load", &Failure::new(reason));
+            }
+            if !allowed {
+                extension.set_state(ExtensionState::Failed);
+                let message = format!(
+                    "{} is not loaded. To change that, run `osier extensions enable {}`",
+                    extension.path.display(),
+                    extension.path.display()
+                );
+                self.show(ExtensionEvent::Notify { message, notify_type: NotifyType::Info });
+                continue;
+            }
+            extension.set_state(ExtensionState::Loaded);
+            self.prepare_process(extension.process_number).await;
+            self.load_or_report(extension).await;
+            self.announce_restart(extension).await;
+        }
+    }
+}
+
+/// The question whether an extension may run.
+fn grant_question(extension: &Extension) -> DialogQuestion {
+    let manifest = &extension.manifest;
+    let needs = manifest
+        .needs
+        .iter()
+        .map(|(grant, place)| format!("• {} ({})", grant.description(), visible_line(place)));
+    let needs: Vec<String> = needs.collect();
+    DialogQuestion {
+        title: format!("Allow the extension {}?", visible_line(&extension.path.to_string_lossy())),
+        dialog: Dialog::Confirm { message: format!("It\n{}", needs.join("\n")) },
+        timeout: None,
+    }
+}
+
+impl ExtensionOptions {
+    fn file_rules(&self, directory: &Path, entry: &Path, grants: &Grants) -> FileRules {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        FileRules {
+            cwd: directory.to_owned(),
+            roots: vec![module_root(entry)],
+            data_folder: real(&self.data_folder),
+            protected: self.protected.iter().map(real).collect(),
+            grants: grants.clone(),
+        }
+    }
+}

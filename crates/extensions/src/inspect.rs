@@ -1,0 +1,270 @@
+//! The static pass over an extension and everything it imports: what it needs, in plain words, and a hash of the code.
+//!
+//! It decides what the user is asked, not what the extension can do: every call is checked again when it is made. It runs in the
+//! process of extensions, because it parses code that nobody has approved.
+
+mod uses;
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::child::{find_module, library_module};
+use crate::grants::{Grant, Grants};
+use crate::source::module_root;
+use uses::{Import, SourceUses};
+
+/// Limits. An extension with more code is not loaded.
+const MAX_FILES: usize = 4_000;
+const MAX_BYTES: usize = 64 << 20;
+
+/// What an extension needs, and which code that was found in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExtensionManifest {
+    /// Where each need was found first, as `file:line: code`.
+    pub needs: BTreeMap<Grant, String>,
+    /// A hash of all files that the extension can load.
+    pub hash: String,
+    pub files: usize,
+}
+
+impl ExtensionManifest {
+    pub fn grants(&self) -> Grants {
+        self.needs.keys().copied().collect()
+    }
+
+    /// `reads files, runs programs with your rights`.
+    pub fn description(&self) -> String {
+        let words: Vec<&str> = self.needs.keys().map(|grant| grant.description()).collect();
+        words.join(", ")
+    }
+}
+
+/// Inspects the extension with this entry file. The error names the file, like that of loading.
+pub(crate) fn inspect(entry: &Path) -> Result<ExtensionManifest, String> {
+    let entry = entry.canonicalize().map_err(|error| format!("{}: {error}", entry.display()))?;
+    let root = module_root(&entry);
+    let mut closure = Closure { queue: [entry].into(), ..Closure::default() };
+    closure.add_sources_of(&root)?;
+    Ok(closure.finish(&root))
+}
+
+/// The files that an extension imports, as far as they are known.
+#[derive(Debug, Default)]
+struct Closure {
+    queue: VecDeque<PathBuf>,
+    seen: HashSet<PathBuf>,
+    hashes: BTreeMap<PathBuf, blake3::Hash>,
+    needs: BTreeMap<Grant, String>,
+    bytes: usize,
+    /// A module is chosen at run time, so all sources of the extension belong to it.
+    is_dynamic: bool,
+}
+
+impl Closure {
+    fn add_sources_of(&mut self, root: &Path) -> Result<(), String> {
+        loop {
+            while let Some(file) = self.queue.pop_front() {
+                // Modules outside the folder of the extension are never loaded.
+                if file.starts_with(root) && self.seen.insert(file.clone()) {
+                    self.add_file(&file)?;
+                }
+            }
+            if !std::mem::take(&mut self.is_dynamic) {
+                return Ok(());
+            }
+            let mut sources = Vec::new();
+            list_sources(root, &mut sources);
+            self.queue.extend(sources.into_iter().filter(|file| !self.seen.contains(file)));
+            if self.queue.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn add_file(&mut self, file: &Path) -> Result<(), String> {
+        let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        self.bytes += bytes.len();
+        if self.hashes.len() >= MAX_FILES || self.bytes > MAX_BYTES {
+            return Err(format!("{}: the extension has too much code", file.display()));
+        }
+        self.hashes.insert(file.to_owned(), blake3::hash(&bytes));
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => return Ok(()),
+            Some("node") => {
+                self.need(Grant::Node, file, None, "a native module");
+                return Ok(());
+            }
+            _ => {}
+        }
+        let source = String::from_utf8_lossy(&bytes);
+        let uses = match uses::find_uses(file, &source) {
+            Ok(uses) => uses,
+            // Packages contain files that are never loaded.
+            Err(_) if file.components().any(|part| part.as_os_str() == "node_modules") => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.add_uses(file, uses);
+        Ok(())
+    }
+
+    fn add_uses(&mut self, file: &Path, uses: SourceUses) {
+        for (grant, (line, code)) in &uses.needs {
+            self.need(*grant, file, Some(*line), code);
+        }
+        if let Some(line) = uses.dynamic {
+            self.is_dynamic = true;
+            for grant in Grant::ALL.into_iter().filter(|grant| *grant != Grant::Node) {
+                self.need(grant, file, Some(line), "a module that is chosen when the extension runs");
+            }
+        }
+        for Import { name, line } in uses.imports {
+            match library_module(&name) {
+                Some(_) => {}
+                None if uses::needs_node(&name) => {
+                    self.need(Grant::Node, file, Some(line), &format!("import of {name}"));
+                }
+                None => {
+                    let found = find_module(&file.to_string_lossy(), &name);
+                    self.queue.extend(found.and_then(|found| found.canonicalize().ok()));
+                }
+            }
+        }
+    }
+
+    fn need(&mut self, grant: Grant, file: &Path, line: Option<u32>, code: &str) {
+        let place = line.map_or_else(String::new, |line| format!(":{line}"));
+        self.needs.entry(grant).or_insert_with(|| format!("{}{place}: {code}", file.display()));
+    }
+
+    fn finish(self, root: &Path) -> ExtensionManifest {
+        let mut hasher = blake3::Hasher::new();
+        for (file, hash) in &self.hashes {
+            let name = file.strip_prefix(root).unwrap_or(file).as_os_str().as_encoded_bytes();
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name).update(hash.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex().to_string();
+        ExtensionManifest { needs: self.needs, hash, files: self.hashes.len() }
+    }
+}
+
+/// The sources below a folder, without packages and links.
+fn list_sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        let is_source = matches!(
+            path.extension().and_then(|extension| extension.to_str()),
+            Some("ts" | "tsx" | "mts" | "cts" | "js" | "mjs" | "cjs" | "json")
+        );
+        match kind {
+            Ok(kind) if kind.is_dir() && entry.file_name() != "node_modules" => list_sources(&path, found),
+            Ok(kind) if kind.is_file() && is_source => found.push(path),
+            _ => {}
+        }
+        if found.len() > MAX_FILES {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inspected(files: &[(&str, &str)]) -> (tempfile::TempDir, ExtensionManifest) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let manifest = inspect(&folder.path().join(files[0].0)).unwrap();
+        (folder, manifest)
+    }
+
+    fn needs(source: &str) -> Vec<Grant> {
+        inspected(&[("x.ts", source)]).1.needs.into_keys().collect()
+    }
+
+    use Grant::{Environment, Network, Node, ReadFiles, RunPrograms, WriteFiles};
+
+    #[test]
+    fn needs_are_found_by_imports_and_globals() {
+        for (source, expected) in [
+            ("export default (pi) => pi.on('input', () => /a/.exec('b'));", &[][..]),
+            ("import type { Stats } from 'fs'; import { join } from 'node:path'; join('a');", &[]),
+            ("import { readFileSync } from 'node:fs'; readFileSync('a');", &[ReadFiles]),
+            ("import * as fs from 'fs'; fs.existsSync('a'); fs.mkdirSync('b');", &[ReadFiles, WriteFiles]),
+            ("import fs from 'fs'; hand(fs);", &[ReadFiles, WriteFiles]),
+            ("import fs from 'fs'; const { statSync } = fs; statSync('a');", &[ReadFiles]),
+            ("import { writeFile } from 'fs/promises'; writeFile('a', '');", &[WriteFiles]),
+            ("const { rmSync } = require('fs'); rmSync('a');", &[WriteFiles]),
+            ("import { spawn } from 'child_process'; spawn('a');", &[RunPrograms]),
+            ("export default (pi) => pi.exec('git', ['status']);", &[RunPrograms]),
+            ("export default (api) => { const { exec } = api; exec('a', []); };", &[RunPrograms]),
+            ("const re = /a/; re.exec(text);", &[]),
+            ("fetch('https://x');", &[Network]),
+            ("globalThis.fetch('https://x');", &[Network]),
+            ("const home = process.env.HOME; const { PATH } = process.env;", &[]),
+            ("process.env.SECRET;", &[Environment]),
+            ("const key = process.env['SECRET'];", &[Environment]),
+            ("const { SECRET } = process.env;", &[Environment]),
+            ("run({ ...process.env });", &[Environment]),
+            ("import http from 'node:http'; http.get('x');", &[Network, Node]),
+            ("import(name);", &[ReadFiles, WriteFiles, RunPrograms, Network, Environment]),
+        ] {
+            assert_eq!(needs(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn the_closure_has_local_files_and_packages_and_its_hash_changes_with_each() {
+        let files = [
+            ("package.json", r#"{ "name": "x" }"#),
+            ("src/index.ts", "import { go } from './lib.js'; export default go;"),
+            ("src/lib.ts", "import read from 'reader'; export const go = () => read('a');"),
+            ("node_modules/reader/package.json", r#"{ "main": "main.js" }"#),
+            ("node_modules/reader/main.js", "module.exports = require('fs').readFileSync;"),
+            ("other.ts", "import 'child_process';"),
+        ];
+        let (folder, _) = inspected(&files[1..]);
+        std::fs::write(folder.path().join("package.json"), files[0].1).unwrap();
+        let entry = folder.path().join("src/index.ts");
+        let first = inspect(&entry).unwrap();
+        assert_eq!(first.files, 3);
+        let place = &first.needs[&ReadFiles];
+        assert!(place.contains("node_modules/reader/main.js:1: "), "{place}");
+        std::fs::write(folder.path().join("other.ts"), "1").unwrap();
+        assert_eq!(inspect(&entry).unwrap(), first);
+        std::fs::write(folder.path().join("node_modules/reader/main.js"), "module.exports = 1;").unwrap();
+        let second = inspect(&entry).unwrap();
+        assert!(second.hash != first.hash && second.needs.is_empty());
+    }
+
+    #[test]
+    fn a_module_chosen_at_run_time_adds_all_sources() {
+        let files = [("x.ts", "export default () => import(name);"), ("y.ts", "import 'node:http';")];
+        let (_folder, manifest) = inspected(&files);
+        assert_eq!(manifest.files, 2);
+        assert!(manifest.needs.contains_key(&Node));
+    }
+
+    #[test]
+    fn needs_name_the_line_of_the_source() {
+        let source = "interface A {\n  x: string;\n}\n\nexport default (pi: any) => {\n  fetch('x');\n};\n";
+        let (_folder, manifest) = inspected(&[("x.ts", source)]);
+        assert!(manifest.needs[&Network].ends_with("x.ts:6: fetch"), "{manifest:?}");
+        assert_eq!(manifest.description(), "uses the network");
+    }
+
+    #[test]
+    fn a_syntax_error_names_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("x.ts"), "\nconst = ;").unwrap();
+        let error = inspect(&folder.path().join("x.ts")).unwrap_err();
+        assert!(error.contains("x.ts:2: "), "{error}");
+    }
+}

@@ -1,0 +1,498 @@
+//! What one source file imports and uses. Types are removed first, so that only code counts. Names are compared as they are
+//! written; a name that is used in another way than expected counts as every use.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    Argument, BindingPattern, CallExpression, ExportAllDeclaration, ExportFromDeclaration, Expression,
+    IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier, ImportExpression, MemberExpression,
+    ObjectPattern, VariableDeclarator,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_parser::Parser;
+use oxc_span::SourceType;
+
+use crate::child::{SourcePositions, StrippedSource, strip};
+use crate::grants::Grant;
+use crate::host::PLAIN_VARIABLES;
+
+/// The modules of Node, as far as they need a grant or Node itself.
+const NODE_MODULES: &[&str] = &[
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "sqlite",
+    "stream",
+    "string_decoder",
+    "sys",
+    "test",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];
+
+/// The modules of Node that run without Node.
+const SANDBOX_MODULES: &[&str] = &[
+    "assert",
+    "buffer",
+    "child_process",
+    "crypto",
+    "events",
+    "fs",
+    "fs/promises",
+    "module",
+    "os",
+    "path",
+    "process",
+    "querystring",
+    "string_decoder",
+    "timers",
+    "timers/promises",
+    "url",
+    "util",
+];
+
+/// Functions of `fs` that only read. Their names may end with `Sync`.
+const READING: &[&str] = &[
+    "access",
+    "createReadStream",
+    "exists",
+    "fstat",
+    "glob",
+    "lstat",
+    "opendir",
+    "read",
+    "readFile",
+    "readdir",
+    "readlink",
+    "readv",
+    "realpath",
+    "stat",
+    "statfs",
+    "unwatchFile",
+    "watch",
+    "watchFile",
+];
+/// Members of `fs` that do nothing by themselves.
+const NEUTRAL: &[&str] = &["Dirent", "Stats", "close", "constants", "default"];
+/// Functions of `fs` that read and write.
+const BOTH: &[&str] = &["copyFile", "cp", "open", "openAsBlob", "promises"];
+
+/// Globals that use the network.
+const NETWORK_GLOBALS: &[&str] = &["EventSource", "WebSocket", "XMLHttpRequest", "fetch"];
+
+/// Functions of pi that use files or run programs.
+const TOOL_FACTORIES: &[(&str, &[Grant])] = &[
+    ("createBash", &[Grant::RunPrograms]),
+    ("createCodingTools", &[Grant::ReadFiles, Grant::WriteFiles, Grant::RunPrograms]),
+    ("createEdit", &[Grant::ReadFiles, Grant::WriteFiles]),
+    ("createFind", &[Grant::ReadFiles]),
+    ("createGrep", &[Grant::ReadFiles]),
+    ("createLs", &[Grant::ReadFiles]),
+    ("createRead", &[Grant::ReadFiles]),
+    ("createWrite", &[Grant::WriteFiles]),
+];
+
+/// An imported module.
+#[derive(Debug)]
+pub(super) struct Import {
+    pub(super) name: String,
+    pub(super) line: u32,
+}
+
+/// See the module documentation. Lines are those of the source, counted from 1.
+#[derive(Debug, Default)]
+pub(super) struct SourceUses {
+    pub(super) imports: Vec<Import>,
+    pub(super) needs: BTreeMap<Grant, (u32, String)>,
+    /// The line of an import whose module is not known.
+    pub(super) dynamic: Option<u32>,
+}
+
+/// Whether a module belongs to Node and exists only there.
+pub(super) fn needs_node(name: &str) -> bool {
+    let base = name.strip_prefix("node:").unwrap_or(name);
+    if SANDBOX_MODULES.contains(&base) {
+        return false;
+    }
+    name.starts_with("node:") || NODE_MODULES.contains(&base.split('/').next().unwrap_or(base))
+}
+
+/// Finds the uses in a source. The error names the line.
+pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String> {
+    let StrippedSource { code, positions } = match file.extension().and_then(|name| name.to_str()) {
+        Some("ts" | "tsx" | "mts" | "cts") => strip(file, source)?,
+        _ => StrippedSource { code: source.to_owned(), positions: SourcePositions::default() },
+    };
+    let allocator = Allocator::default();
+    let mut parsed = Parser::new(&allocator, &code, SourceType::mjs()).parse();
+    if !parsed.diagnostics.is_empty() {
+        // CommonJS may use what modules may not.
+        parsed = Parser::new(&allocator, &code, SourceType::cjs()).parse();
+    }
+    if let Some(error) = parsed.diagnostics.first() {
+        let offset = error.labels.first().map_or(0, oxc_span::LabeledSpan::offset);
+        let line = 1 + code.get(..offset as usize).map_or(0, |before| before.matches('\n').count());
+        return Err(format!("{}:{line}: {}", file.display(), error.message));
+    }
+    let mut finder = UseFinder::default();
+    finder.visit_program(&parsed.program);
+    finder.add_modules();
+    let lines = LineNumbers::new(&code, &positions);
+    Ok(SourceUses {
+        imports: finder.imports.into_iter().map(|(name, at)| Import { name, line: lines.line(at) }).collect(),
+        needs: finder.needs.into_iter().map(|(grant, (at, code))| (grant, (lines.line(at), code))).collect(),
+        dynamic: finder.dynamic.map(|at| lines.line(at)),
+    })
+}
+
+/// Finds the line of an offset in the original source.
+struct LineNumbers<'a> {
+    starts: Vec<usize>,
+    positions: &'a SourcePositions,
+}
+
+impl<'a> LineNumbers<'a> {
+    fn new(code: &str, positions: &'a SourcePositions) -> LineNumbers<'a> {
+        let starts = code.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        LineNumbers { starts: [0].into_iter().chain(starts).collect(), positions }
+    }
+
+    fn line(&self, offset: u32) -> u32 {
+        let offset = offset as usize;
+        let line = self.starts.partition_point(|start| *start <= offset).max(1);
+        let column = offset - self.starts[line - 1] + 1;
+        self.positions.original(line as u32, column as u32).0
+    }
+}
+
+/// A module that is known by a local name.
+#[derive(Debug)]
+struct BoundModule {
+    module: String,
+    at: u32,
+}
+
+#[derive(Debug, Default)]
+struct UseFinder {
+    imports: Vec<(String, u32)>,
+    needs: BTreeMap<Grant, (u32, String)>,
+    dynamic: Option<u32>,
+    /// `fs` in `import * as fs from "fs"`.
+    modules: HashMap<String, BoundModule>,
+    /// How often each name is used, and how often as `name.member`.
+    references: HashMap<String, usize>,
+    members: HashMap<String, Vec<String>>,
+    /// Where `process.env` was part of a use that is known.
+    known_environment: HashSet<u32>,
+}
+
+impl UseFinder {
+    fn need(&mut self, grant: Grant, at: u32, code: impl Into<String>) {
+        self.needs.entry(grant).or_insert_with(|| (at, code.into()));
+    }
+
+    fn import(&mut self, name: &str, at: u32) {
+        self.imports.push((name.to_owned(), at));
+        match name.strip_prefix("node:").unwrap_or(name) {
+            "child_process" => self.need(Grant::RunPrograms, at, format!("import of {name}")),
+            "http" | "https" | "http2" | "net" | "tls" | "dgram" | "dns" => {
+                self.need(Grant::Network, at, format!("import of {name}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Something that a module exports is used.
+    fn use_member(&mut self, module: &str, member: &str, at: u32) {
+        let code = || format!("{module} {member}");
+        match module.strip_prefix("node:").unwrap_or(module) {
+            "fs" | "fs/promises" => {
+                let name = member.strip_suffix("Sync").unwrap_or(member);
+                let (reads, writes) = match () {
+                    () if READING.contains(&name) => (true, false),
+                    () if NEUTRAL.contains(&name) => (false, false),
+                    () => (BOTH.contains(&name), true),
+                };
+                if reads {
+                    self.need(Grant::ReadFiles, at, code());
+                }
+                if writes {
+                    self.need(Grant::WriteFiles, at, code());
+                }
+            }
+            "process" if member == "env" => self.need(Grant::Environment, at, code()),
+            other if other.ends_with("pi-coding-agent") => {
+                let factory = TOOL_FACTORIES.iter().find(|(name, _)| member.starts_with(name));
+                for grant in factory.map(|(_, grants)| *grants).unwrap_or_default() {
+                    self.need(*grant, at, member);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Anything of a module may be used.
+    fn use_all(&mut self, module: &str, at: u32) {
+        match module.strip_prefix("node:").unwrap_or(module) {
+            "fs" | "fs/promises" => {
+                self.need(Grant::ReadFiles, at, module);
+                self.need(Grant::WriteFiles, at, module);
+            }
+            "process" => self.need(Grant::Environment, at, module),
+            _ => {}
+        }
+    }
+
+    /// `{ a, b: c }` of a module.
+    fn use_pattern(&mut self, module: &str, pattern: &ObjectPattern<'_>) {
+        let at = pattern.span.start;
+        for property in &pattern.properties {
+            match property.key.static_name() {
+                Some(name) => self.use_member(module, &name, at),
+                None => self.use_all(module, at),
+            }
+        }
+        if pattern.rest.is_some() {
+            self.use_all(module, at);
+        }
+    }
+
+    /// After the whole file was read: how the names of modules are used.
+    fn add_modules(&mut self) {
+        for (name, BoundModule { module, at }) in std::mem::take(&mut self.modules) {
+            let members = self.members.remove(&name).unwrap_or_default();
+            if self.references.get(&name).copied().unwrap_or(0) > members.len() {
+                self.use_all(&module, at);
+            }
+            for member in members {
+                self.use_member(&module, &member, at);
+            }
+        }
+    }
+
+    fn use_variable(&mut self, name: Option<&str>, at: u32) {
+        match name {
+            Some(name) if PLAIN_VARIABLES.contains(&name) => {}
+            name => self.need(Grant::Environment, at, format!("process.env.{}", name.unwrap_or("*"))),
+        }
+    }
+
+    fn bind(&mut self, local: &str, module: &str, at: u32) {
+        let module = module.to_owned();
+        self.modules.insert(local.to_owned(), BoundModule { module, at });
+    }
+}
+
+/// The module of `require("name")` and `await import("name")`.
+fn required_module<'a>(expression: &'a Expression<'_>) -> Option<&'a str> {
+    match expression {
+        Expression::AwaitExpression(awaited) => required_module(&awaited.argument),
+        Expression::ParenthesizedExpression(inner) => required_module(&inner.expression),
+        Expression::ImportExpression(import) => match &import.source {
+            Expression::StringLiteral(name) => Some(name.value.as_str()),
+            _ => None,
+        },
+        Expression::CallExpression(call) if is_identifier(&call.callee, "require") => {
+            match call.arguments.first() {
+                Some(Argument::StringLiteral(name)) => Some(name.value.as_str()),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_identifier(expression: &Expression<'_>, name: &str) -> bool {
+    matches!(expression, Expression::Identifier(identifier) if identifier.name == name)
+}
+
+/// `process.env`, also of `globalThis`.
+fn is_environment(expression: &Expression<'_>) -> bool {
+    let Some(member) = expression.as_member_expression() else { return false };
+    let object = member.object();
+    let is_process = is_identifier(object, "process")
+        || object.as_member_expression().is_some_and(|inner| {
+            is_global(inner.object()) && inner.static_property_name() == Some("process")
+        });
+    is_process && member.static_property_name() == Some("env")
+}
+
+fn is_global(expression: &Expression<'_>) -> bool {
+    is_identifier(expression, "globalThis") || is_identifier(expression, "global")
+}
+
+/// Whether `x.exec(…)` may be `pi.exec` rather than that of a regular expression.
+fn may_run_program(call: &CallExpression<'_>, object: &Expression<'_>) -> bool {
+    let is_api = matches!(object, Expression::Identifier(name) if matches!(name.name.as_str(), "pi" | "api"));
+    let is_literal = matches!(object, Expression::RegExpLiteral(_));
+    is_api || (!is_literal && call.arguments.len() >= 2)
+}
+
+impl<'a> Visit<'a> for UseFinder {
+    fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
+        let (module, at) = (import.source.value.as_str(), import.span.start);
+        self.import(module, at);
+        for specifier in import.specifiers.iter().flatten() {
+            match specifier {
+                ImportDeclarationSpecifier::ImportSpecifier(named) if named.imported.name() != "default" => {
+                    self.use_member(module, &named.imported.name(), at);
+                }
+                other => self.bind(&other.local().name, module, at),
+            }
+        }
+    }
+
+    fn visit_export_from_declaration(&mut self, export: &ExportFromDeclaration<'a>) {
+        self.import(&export.source.value, export.span.start);
+        self.use_all(&export.source.value, export.span.start);
+    }
+
+    fn visit_export_all_declaration(&mut self, export: &ExportAllDeclaration<'a>) {
+        self.import(&export.source.value, export.span.start);
+        self.use_all(&export.source.value, export.span.start);
+    }
+
+    fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
+        match &import.source {
+            Expression::StringLiteral(name) => self.import(&name.value, import.span.start),
+            _ => self.dynamic = self.dynamic.or(Some(import.span.start)),
+        }
+        walk::walk_import_expression(self, import);
+    }
+
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        let Some(init) = &declarator.init else { return walk::walk_variable_declarator(self, declarator) };
+        let at = declarator.span.start;
+        match (&declarator.id, required_module(init)) {
+            (BindingPattern::BindingIdentifier(name), Some(module)) => self.bind(&name.name, module, at),
+            (BindingPattern::ObjectPattern(pattern), Some(module)) => self.use_pattern(module, pattern),
+            (BindingPattern::ObjectPattern(pattern), None) => self.visit_taken_apart(init, pattern),
+            _ => {}
+        }
+        walk::walk_variable_declarator(self, declarator);
+    }
+
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        let at = call.span.start;
+        if is_identifier(&call.callee, "require") {
+            match call.arguments.first() {
+                Some(Argument::StringLiteral(name)) => self.import(&name.value, at),
+                _ => self.dynamic = self.dynamic.or(Some(at)),
+            }
+        }
+        if let Some(member) = call.callee.as_member_expression()
+            && member.static_property_name() == Some("exec")
+            && may_run_program(call, member.object())
+        {
+            self.need(Grant::RunPrograms, at, "exec");
+        }
+        walk::walk_call_expression(self, call);
+    }
+
+    fn visit_member_expression(&mut self, member: &MemberExpression<'a>) {
+        let (object, name) = (member.object(), member.static_property_name());
+        let at = oxc_span::GetSpan::span(member).start;
+        if let Some(module) = required_module(object) {
+            match name {
+                Some(name) => self.use_member(module, name, at),
+                None => self.use_all(module, at),
+            }
+        }
+        if let (Expression::Identifier(object), Some(name)) = (object, name) {
+            self.members.entry(object.name.to_string()).or_default().push(name.to_owned());
+        }
+        if is_environment(object) {
+            self.known_environment.insert(oxc_span::GetSpan::span(object).start);
+            self.use_variable(name, at);
+        }
+        let is_whole_environment = match member {
+            MemberExpression::StaticMemberExpression(_) | MemberExpression::ComputedMemberExpression(_) => {
+                name == Some("env") && (is_identifier(object, "process"))
+            }
+            MemberExpression::PrivateFieldExpression(_) => false,
+        };
+        if is_whole_environment && !self.known_environment.contains(&at) {
+            self.use_variable(None, at);
+        }
+        if is_global(object) && name.is_some_and(|name| NETWORK_GLOBALS.contains(&name)) {
+            self.need(Grant::Network, at, name.unwrap_or_default());
+        }
+        walk::walk_member_expression(self, member);
+    }
+
+    fn visit_identifier_reference(&mut self, reference: &IdentifierReference<'a>) {
+        let name = reference.name.as_str();
+        if NETWORK_GLOBALS.contains(&name) {
+            self.need(Grant::Network, reference.span.start, name);
+        }
+        *self.references.entry(name.to_owned()).or_default() += 1;
+    }
+}
+
+impl UseFinder {
+    /// `const { a, b } = something`.
+    fn visit_taken_apart(&mut self, init: &Expression<'_>, pattern: &ObjectPattern<'_>) {
+        let at = pattern.span.start;
+        if is_environment(init) {
+            self.known_environment.insert(oxc_span::GetSpan::span(init).start);
+            for property in &pattern.properties {
+                let name = property.key.static_name();
+                self.use_variable(name.as_deref(), at);
+            }
+            if pattern.rest.is_some() {
+                self.use_variable(None, at);
+            }
+        }
+        let Expression::Identifier(object) = init else { return };
+        let names: Vec<String> = pattern
+            .properties
+            .iter()
+            .filter_map(|property| Some(property.key.static_name()?.into_owned()))
+            .collect();
+        if names.iter().any(|name| name == "exec") {
+            self.need(Grant::RunPrograms, at, "exec");
+        }
+        if pattern.rest.is_none() && names.len() == pattern.properties.len() {
+            let known = self.members.entry(object.name.to_string()).or_default();
+            // The object itself is one reference, however many names are taken from it.
+            *self.references.entry(object.name.to_string()).or_default() += names.len().saturating_sub(1);
+            known.extend(names);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The extensions of a run: those of the command line, of the user and of a trusted project.
+
+pub(crate) mod command;
+mod install;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use osier_engine::{EngineConfig, Hooks, Session};
+use osier_extensions::{
+    ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, ExtensionOrigin, ExtensionSource,
+    entry_files,
+};
+use osier_settings::extensions::HomeCatalog;
+
+use crate::failure::{fail, usage_error};
+use crate::home::{self, Home};
+use crate::layout::sanitize_line;
+use crate::output_writer::notice;
+use crate::run::progress_lines;
+
+/// Which extensions a command loads.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ExtensionArgs {
+    /// Files and folders of `-e`.
+    pub(crate) extensions: Vec<PathBuf>,
+    /// Load no others.
+    pub(crate) no_extensions: bool,
+}
+
+/// The extensions of this run, if there are any.
+#[derive(Debug, Default)]
+pub(crate) struct RunExtensions(Option<Arc<ExtensionHost>>);
+
+impl RunExtensions {
+    /// Fails if an extension of the command line cannot be loaded. A program that starts Osier must notice that.
+    pub(crate) async fn check(&self, session: &Session) -> Result<()> {
+        let Some(host) = &self.0 else { return Ok(()) };
+        let failures = host.load_failures(session).await;
+        match failures.is_empty() {
+            true => Ok(()),
+            false => fail!(Failed, "{}", sanitize_line(&failures.join("; "))),
+        }
+    }
+
+    /// Prints what no client has shown.
+    pub(crate) fn print_unshown(&self) {
+        let events = self.0.iter().flat_map(|host| host.take_unshown());
+        for line in events.filter_map(|event| progress_lines::extension_line(&event)) {
+            notice(&line);
+        }
+    }
+}
+
+/// Registers the extensions as hooks, if there can be any. Nothing is started before a session needs them.
+pub(crate) fn register(
+    mut home: Home,
+    args: &ExtensionArgs,
+    mode: ExtensionMode,
+) -> Result<(Home, RunExtensions)> {
+    let mut command_line = Vec::new();
+    for path in &args.extensions {
+        command_line.extend(find(path)?);
+    }
+    let discovers = !args.no_extensions && home.may_have_extensions();
+    if command_line.is_empty() && !discovers {
+        return Ok((home, RunExtensions::default()));
+    }
+    let catalog: Box<dyn osier_extensions::ExtensionCatalog> = match discovers {
+        true => Box::new(HomeCatalog { home: home.clone(), command_line }),
+        false => Box::new(command_line),
+    };
+    let host = ExtensionHost::new(ExtensionOptions {
+        catalog,
+        launcher: launcher(&home),
+        mode,
+        data_folder: home.extension_data(),
+        protected: home.protected_from_extensions(),
+        variables: home.command_variables(),
+    });
+    let hooks = Arc::new(Hooks::new(vec![host.registered()]));
+    home.engine = home.engine.with_config(EngineConfig { hooks, ..home.engine.config().clone() });
+    Ok((home, RunExtensions(Some(host))))
+}
+
+fn launcher(home: &Home) -> ExtensionLauncher {
+    ExtensionLauncher::Program((home.host.launcher)())
+}
+
+fn find(path: &Path) -> Result<Vec<ExtensionSource>> {
+    let path = home::cwd()?.join(path);
+    let files = entry_files(&path);
+    if files.is_empty() {
+        let name = sanitize_line(&path.to_string_lossy());
+        return Err(usage_error(format!("-e {name}: no extension there; name a .ts or .js file")));
+    }
+    let origin = ExtensionOrigin::CommandLine;
+    Ok(files.into_iter().map(|path| ExtensionSource { path, origin }).collect())
+}

@@ -1,0 +1,2 @@
+// Never returns.
+export default (pi) => { pi.on("session_start", () => { for (;;) {} }); };
