@@ -4,13 +4,17 @@ mod calls;
 mod events;
 mod exec;
 mod extension;
+mod fetch;
 mod followed;
 mod hook;
 mod launcher;
+mod model_calls;
 mod observed;
 mod process;
+mod programs;
 mod session;
 mod session_calls;
+mod system;
 #[cfg(test)]
 mod tests;
 mod toolbox;
