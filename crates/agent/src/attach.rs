@@ -29,7 +29,8 @@ impl AgentContext {
         {
             let mut agent_state = self.state();
             agent_state.has_clients = true;
-            for event in agent_state.unseen.drain(..) {
+            let kept = agent_state.kept.clone();
+            for event in kept.into_iter().chain(agent_state.unseen.drain(..)) {
                 self.live.send(ClientEvent::Extension(event));
             }
         }

@@ -62,6 +62,8 @@ pub(crate) struct AgentState {
     pub(crate) has_clients: bool,
     /// What extensions showed before the first client was attached.
     pub(crate) unseen: Vec<ExtensionEvent>,
+    /// What extensions keep on the screen.
+    pub(crate) kept: Vec<ExtensionEvent>,
 }
 
 impl AgentContext {

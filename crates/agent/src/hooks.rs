@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_model::{CancellationToken, Message, Request};
+use osier_protocol::ExtensionInput;
 use osier_session::Session;
 use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use osier_tree::EntryId;
@@ -77,6 +78,9 @@ pub trait Hook: Send + Sync + Debug {
     async fn run_command(&self, _: &CommandLine, _: &HookContext<'_>) -> CommandDecision {
         CommandDecision::Unknown
     }
+
+    /// A client sent input for extensions.
+    fn receive_input(&self, _: &Session, _: &ExtensionInput) {}
 
     /// "session_before_tree": before the leaf moves, with or without a summary. Asked for moves, undo, redo, and undoing a
     /// compaction.

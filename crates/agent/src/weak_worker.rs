@@ -49,9 +49,19 @@ impl Worker {
         !self.agent.state().prompts.queue().is_empty()
     }
 
-    /// Shows something of an extension to all clients. If there are none yet, the first one gets it.
+    /// Shows something of an extension to all clients. If there are none yet, the first one gets it; what stays on the screen
+    /// goes to every client that attaches.
     pub fn show(&self, event: ExtensionEvent) {
         let mut agent_state = self.agent.state();
+        if let Some(slot) = event.slot() {
+            agent_state.kept.retain(|known| known.slot() != Some(slot));
+            agent_state.kept.push(event.clone());
+            if agent_state.kept.len() > MAX_UNSEEN {
+                agent_state.kept.remove(0);
+            }
+            self.agent.live.send(ClientEvent::Extension(event));
+            return;
+        }
         match agent_state.has_clients {
             true => self.agent.live.send(ClientEvent::Extension(event)),
             false if agent_state.unseen.len() < MAX_UNSEEN => agent_state.unseen.push(event),

@@ -297,6 +297,7 @@ impl WorkerLoop {
                 self.stop_all().await;
                 self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
             }
+            ClientCommand::ExtensionInput(_) => Ok(CommandReply::Done),
             ClientCommand::StopShell => {
                 stop_task(&mut self.bash).await;
                 Ok(CommandReply::Done)

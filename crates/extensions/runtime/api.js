@@ -3,6 +3,7 @@
 import { call, errorMessage, handle, notice, report, request } from "osier:primitives.js";
 import { createContext } from "osier:context.js";
 import { on } from "osier:events.js";
+import { unsupported } from "osier:screen.js";
 import { registerTool } from "osier:tools.js";
 
 let loading = true;
@@ -124,11 +125,19 @@ export function createApi() {
 			const known = loading ? undefined : call("flag", { name });
 			return known ?? flags.get(name).default;
 		},
-		registerMessageRenderer: () => {},
-		registerCustomMessageRenderer: () => {},
-		registerEntryRenderer: () => {},
-		registerProvider: () => {},
+		registerMessageRenderer: () => unsupported("pi.registerMessageRenderer"),
+		registerCustomMessageRenderer: () => unsupported("pi.registerMessageRenderer"),
+		registerEntryRenderer: () => unsupported("pi.registerEntryRenderer"),
+		registerToolRenderer: () => unsupported("pi.registerToolRenderer"),
+		registerMarkdownTransformer: () => unsupported("pi.registerMarkdownTransformer"),
+		registerProvider: () => unsupported("pi.registerProvider"),
 		unregisterProvider: () => {},
+		registerVirtualModel: () => unsupported("pi.registerVirtualModel"),
+		unregisterVirtualModel: () => {},
+		registerMcpServer: () => unsupported("pi.registerMcpServer"),
+		unregisterMcpServer: () => {},
+		getMcpServers: () => [],
+		getSettings: () => ({}),
 		appendEntry: action((customType, data) => {
 			call("session.append", { type: "custom", customType: String(customType), data });
 		}),

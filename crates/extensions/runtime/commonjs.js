@@ -1,21 +1,24 @@
-// `require`, for CommonJS packages and for extensions that use it. Modules of the library are imported first, because `require`
-// is synchronous: `main.js` registers them.
+// `require`, for CommonJS packages and for extensions that use it.
 
 import { native, parse } from "osier:primitives.js";
 
 const cache = new Map();
 const library = new Map();
 
-/** Makes a module of the library available to `require`. */
-export function provide(name, module) {
-	library.set(name, module);
+/** A module of the library, evaluated when it is first required. */
+export function requireModule(name) {
+	if (!library.has(name)) library.set(name, native.importNow(name));
+	return library.get(name);
+}
+
+function requireLibrary(name) {
+	const module = requireModule(name);
+	// What Node exports is one function or object; the names of a module are also its properties.
+	return typeof module.default === "function" || (module.default && name === "osier:node/process.js") ? module.default : module;
 }
 
 function requireFile(path) {
-	if (library.has(path)) {
-		const module = library.get(path);
-		return module.default && Object.keys(module).length === 1 ? module.default : module;
-	}
+	if (path.startsWith("osier:")) return requireLibrary(path);
 	if (cache.has(path)) return cache.get(path).exports;
 	const module = { exports: {}, id: path, filename: path, loaded: false, children: [], paths: [] };
 	cache.set(path, module);

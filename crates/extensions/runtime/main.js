@@ -4,22 +4,9 @@ import "osier:lockdown.js";
 import "osier:globals.js";
 import { createApi, finishLoading } from "osier:api.js";
 import "osier:tools.js";
-import { createRequire, provide } from "osier:commonjs.js";
-import * as path from "osier:node/path.js";
-import * as url from "osier:node/url.js";
-import * as piAi from "osier:modules/pi-ai.js";
-import * as piCodingAgent from "osier:modules/pi-coding-agent.js";
-import * as piTui from "osier:modules/pi-tui.js";
-import * as typebox from "osier:modules/typebox.js";
+import { createRequire } from "osier:commonjs.js";
 import { dispatch, handle } from "osier:primitives.js";
 import { setEnvironment } from "osier:context.js";
-
-provide("osier:node/path.js", path);
-provide("osier:node/url.js", url);
-provide("osier:modules/pi-ai.js", piAi);
-provide("osier:modules/pi-coding-agent.js", piCodingAgent);
-provide("osier:modules/pi-tui.js", piTui);
-provide("osier:modules/typebox.js", typebox);
 
 function factoryOf(module) {
 	const exported = module.default?.default ?? module.default;

@@ -3,21 +3,40 @@
 import { call, request } from "osier:primitives.js";
 
 const all = () => call("models.list", {});
+const isSame = (model) => (known) => known.provider === model?.provider && known.id === model?.id;
+
+/** A key that only Osier can use. It replaces it by the real one. */
+const placeholder = { ok: true, apiKey: "managed-by-osier", headers: {} };
+
+function plainMessages(messages) {
+	return (messages ?? []).map((message) => (typeof message.content === "string" ? { ...message, content: [{ type: "text", text: message.content }] } : message));
+}
 
 export const modelRegistry = {
 	getAll: all,
-	getAvailable: async () => all(),
+	getAvailable: all,
 	find: (provider, id) => all().find((model) => model.provider === provider && model.id === id),
 	getProvider: (name) => {
 		const models = all().filter((model) => model.provider === name);
 		return models.length ? { id: name, name, models } : undefined;
 	},
-	hasConfiguredAuth: (model) => all().some((known) => known.provider === model?.provider && known.id === model?.id),
+	getProviderDisplayName: (name) => name,
+	getProviderAuth: async () => placeholder,
+	getProviderAuthStatus: (name) => ({ configured: all().some((model) => model.provider === name), source: "osier" }),
+	hasConfiguredAuth: (model) => all().some(isSame(model)),
 	isUsingOAuth: () => false,
 	refresh: async () => {},
-	getApiKey: async () => undefined,
-	getApiKeyForProvider: async () => undefined,
-	getApiKeyAndHeaders: async () => ({ ok: true, apiKey: "managed-by-osier", headers: {} }),
-	complete: (model, context, options = {}) =>
-		request("models.complete", { model: `${model.provider}/${model.id}`, context, options: { ...options, signal: undefined } }, options.signal),
+	getError: () => undefined,
+	getApiKey: async (model) => (all().some(isSame(model)) ? placeholder.apiKey : undefined),
+	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? placeholder.apiKey : undefined),
+	getApiKeyAndHeaders: async (model) => (all().some(isSame(model)) ? placeholder : { ok: false, error: `No API key for ${model?.provider}` }),
+	authStorage: { get: () => undefined, has: () => false, hasAuth: () => false, list: () => [], getApiKey: async () => undefined },
+	complete: (model, context, options = {}) => {
+		const { systemPrompt, messages, tools } = context ?? {};
+		const { maxTokens, reasoning } = options ?? {};
+		const list = (tools ?? []).map(({ name, description, parameters }) => ({ name, description: description ?? "", parameters: parameters ?? {} }));
+		const params = { model: `${model.provider}/${model.id}`, systemPrompt, messages: plainMessages(messages), tools: list, maxTokens, thinking: reasoning };
+		return request("models.complete", params, options?.signal);
+	},
 };
+modelRegistry.completeSimple = modelRegistry.complete;

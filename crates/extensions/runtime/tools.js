@@ -2,7 +2,7 @@
 
 import { createContext } from "osier:context.js";
 import { convert, problems } from "osier:modules/typebox-value.js";
-import { handle, notice } from "osier:primitives.js";
+import { handle, notice, request } from "osier:primitives.js";
 
 const tools = new Map();
 
@@ -24,6 +24,20 @@ export function registerTool(definition) {
 	});
 }
 
+/** The calls that run now: their tokens by their ids. */
+const running = new Map();
+
+/** Runs a built-in tool inside a call of an extension's tool. */
+export async function runBuiltIn(name, toolCallId, params, signal) {
+	const token = running.get(toolCallId);
+	if (token === undefined) throw new Error(`The built-in tool ${name} can only run inside a call of a tool`);
+	const { content, details, isError } = await request("tools.run", { token, name, params }, signal);
+	if (isError) throw new Error(content.map((block) => block.text ?? "").join("\n"));
+	return { content, details };
+}
+
+export const validateToolArguments = (tool, call) => validate(tool, call.arguments);
+
 /** The arguments as the schema wants them: "5" becomes 5. What does not fit is an error that the model gets. */
 function validate(tool, args) {
 	if (!tool.parameters) return args;
@@ -44,6 +58,11 @@ handle("tool", async ({ name, callId, params, token }, controller) => {
 	const onUpdate = (partial) => notice("tool.update", { token, partial });
 	const prepared = tool.prepareArguments ? tool.prepareArguments(params) : params;
 	const ctx = createContext({ signal: controller.signal });
-	const result = await tool.execute(callId, validate(tool, prepared), controller.signal, onUpdate, ctx);
-	return result ?? { content: [] };
+	running.set(callId, token);
+	try {
+		const result = await tool.execute(callId, validate(tool, prepared), controller.signal, onUpdate, ctx);
+		return result ?? { content: [] };
+	} finally {
+		running.delete(callId);
+	}
 });

@@ -2,6 +2,7 @@
 
 import { notice, request } from "osier:primitives.js";
 import { environment } from "osier:context.js";
+import { customComponent, setLines, unsupported } from "osier:screen.js";
 
 const ESC = "\u001b[";
 
@@ -52,6 +53,15 @@ async function dialog(method, params, options, nothing) {
 	return answer === null ? nothing : answer;
 }
 
+const statuses = new Map();
+/** What a footer shows besides its own text. The statuses are those of this extension. */
+const footerData = {
+	getGitBranch: () => environment().gitBranch ?? null,
+	getExtensionStatuses: () => statuses,
+	getAvailableProviderCount: () => 1,
+	onBranchChange: () => () => {},
+};
+
 export const ui = {
 	select: (title, options, settings) =>
 		dialog("select", { title: String(title), options: [...options].map(String) }, settings, undefined),
@@ -62,30 +72,39 @@ export const ui = {
 	editor: (title, prefill, settings) =>
 		dialog("editor", { title: String(title), prefill: text(prefill) }, settings, undefined),
 	notify: (message, level = "info") => notice("ui.show", { method: "notify", message: String(message), notifyType: level }),
-	setStatus: (key, status) =>
-		notice("ui.show", { method: "setStatus", statusKey: String(key), statusText: text(status) }),
+	setStatus: (key, status) => {
+		if (status === undefined || status === null) statuses.delete(String(key));
+		else statuses.set(String(key), String(status));
+		notice("ui.show", { method: "setStatus", statusKey: String(key), statusText: text(status) });
+	},
 	setWidget: (key, content, options) => {
-		if (typeof content === "function") return;
-		const widgetLines = content === undefined || content === null ? undefined : [...content].map(String);
-		notice("ui.show", { method: "setWidget", widgetKey: String(key), widgetLines, widgetPlacement: options?.placement });
+		const name = String(key);
+		const show = (lines) =>
+			notice("ui.show", { method: "setWidget", widgetKey: name, widgetLines: lines, widgetPlacement: options?.placement });
+		setLines(`widget ${name}`, content, (tui) => content(tui, theme), show);
 	},
 	setTitle: (title) => notice("ui.show", { method: "setTitle", title: String(title) }),
 	setEditorText: (value) => notice("ui.show", { method: "set_editor_text", text: String(value) }),
 	pasteToEditor: (value) => notice("ui.show", { method: "set_editor_text", text: String(value) }),
 	getEditorText: () => "",
-	custom: async () => undefined,
-	setFooter: () => {},
-	setHeader: () => {},
-	setEditorComponent: () => {},
+	custom: (factory, options) => customComponent((tui, keybindings, done) => factory(tui, theme, keybindings, done), options),
+	setFooter: (factory) =>
+		setLines("footer", factory, (tui) => factory(tui, theme, footerData), (lines) => notice("ui.show", { method: "setFooter", lines })),
+	setHeader: (factory) =>
+		setLines("header", factory, (tui) => factory(tui, theme), (lines) => notice("ui.show", { method: "setHeader", lines })),
+	setEditorComponent: (factory) => factory && unsupported("ctx.ui.setEditorComponent"),
 	getEditorComponent: () => undefined,
-	setWorkingMessage: () => {},
-	setWorkingIndicator: () => {},
-	setWorkingVisible: () => {},
-	setHiddenThinkingLabel: () => {},
-	onTerminalInput: () => () => {},
-	addAutocompleteProvider: () => {},
+	setWorkingMessage: (message) => message && unsupported("ctx.ui.setWorkingMessage"),
+	setWorkingIndicator: (indicator) => indicator && unsupported("ctx.ui.setWorkingIndicator"),
+	setWorkingVisible: () => unsupported("ctx.ui.setWorkingVisible"),
+	setHiddenThinkingLabel: (label) => label && unsupported("ctx.ui.setHiddenThinkingLabel"),
+	onTerminalInput: () => {
+		unsupported("ctx.ui.onTerminalInput");
+		return () => {};
+	},
+	addAutocompleteProvider: () => unsupported("ctx.ui.addAutocompleteProvider"),
 	getToolsExpanded: () => false,
-	setToolsExpanded: () => {},
+	setToolsExpanded: () => unsupported("ctx.ui.setToolsExpanded"),
 	getAllThemes: () => [],
 	getTheme: () => undefined,
 	setTheme: () => ({ success: false, error: "Themes cannot be changed here" }),

@@ -1,15 +1,20 @@
 //! The process that runs extensions: a thread with a QuickJS runtime for each, and one that reads frames. It has no key, no
 //! settings and no environment variables of Osier. What extensions want from the outside goes through the protocol.
 
+mod bytes;
 mod commonjs;
 mod confine;
+mod digest;
+mod files;
 mod loader;
+mod markdown;
 mod positions;
 mod primitives;
 mod resolve;
 mod runtime;
 mod runtime_library;
 mod strip;
+mod text;
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Write};

@@ -16,9 +16,12 @@
 //! | gates and events | `host/hook.rs` (one method per gate), `host/events.rs` (how answers combine), `host/observed.rs` | | `events.js` (one adapter per event) |
 //! | registrations and actions (`pi`) | `host/extension.rs` (what is registered), `host/calls.rs` | | `api.js` |
 //! | the context (`ctx`), its session manager and model registry | `host/session_calls.rs` | | `context.js`, `session.js`, `models.js` |
-//! | the user interface (`ctx.ui`) | `host/ui_calls.rs` | | `ui.js` |
+//! | the user interface (`ctx.ui`) | `host/ui_calls.rs` | | `ui.js`, `screen.js` (components on the terminal) |
 //! | tools | `host/toolbox.rs` | | `tools.js` |
-//! | programs | `host/exec.rs` | | `api.js` |
+//! | programs | `host/exec.rs`, `host/programs.rs` | | `api.js`, `node/child_process.js` |
+//! | models | `host/model_calls.rs` | | `models.js`, `modules/pi-ai.js` |
+//! | files, hashes, text and Markdown | | `child/files.rs`, `child/digest.rs`, `child/text.rs`, `child/markdown.rs` | `node/`, `modules/pi-tui/` |
+//! | requests over the network | `host/fetch.rs` | | `node/fetch.js` |
 //! | grants | `grants.rs`; `ExtensionCall::require(Grant)` before anything outside the process | `file_rules.rs`; `RuntimeState::granted(path, access)` before a file is used | |
 //! | globals | | | `globals.js`, `timers.js`, `abort.js`, `console.js` |
 //! | modules of pi, TypeBox and Node | | `child/runtime_library.rs` has the list | `modules/`, `node/` |

@@ -34,19 +34,33 @@ impl HttpTransport {
     pub(crate) fn client(&self, url: &str) -> Result<reqwest::Client, String> {
         let is_plain = url.starts_with("http://");
         let client = if is_plain { &self.clients.plain } else { &self.clients.encrypted };
-        client.get_or_init(|| build_client(&self.environment, is_plain)).clone()
+        let build = || build_client(&self.environment, is_plain, redirect::Policy::none());
+        client.get_or_init(build).clone()
     }
 }
 
-fn build_client(environment: &Environment, is_plain: bool) -> Result<reqwest::Client, String> {
+/// A client for requests that are not model calls: without keys, so it may follow redirects.
+pub fn plain_http_client(
+    environment: &Environment,
+    follows_redirects: bool,
+) -> Result<reqwest::Client, String> {
+    let redirects = if follows_redirects { redirect::Policy::limited(10) } else { redirect::Policy::none() };
+    build_client(environment, false, redirects)
+}
+
+fn build_client(
+    environment: &Environment,
+    is_plain: bool,
+    redirects: redirect::Policy,
+) -> Result<reqwest::Client, String> {
     // Fails only if the process already installed a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("osier/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_keepalive(Duration::from_secs(30))
-        // A redirect would send the key to another server.
-        .redirect(redirect::Policy::none())
+        // A redirect of a model call would send the key to another server.
+        .redirect(redirects)
         .no_proxy();
     if is_plain {
         builder = builder.tls_certs_only([]);

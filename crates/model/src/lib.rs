@@ -37,6 +37,7 @@ pub use block::{ContentBlock, Image, TextBlock, ThinkingBlock, ToolCall};
 pub use compat::{Compat, CompatSpec, MaxTokensField, ReasoningFormat};
 pub use environment::Environment;
 pub use error::ModelError;
+pub use http_clients::plain_http_client;
 pub use key::{KeyResult, KeySource};
 pub use message::{
     AssistantMessage, Message, MessageError, StopReason, SystemMessage, ToolResultMessage, UserMessage,

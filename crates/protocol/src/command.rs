@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::extension_event::ExtensionInput;
 use crate::prompt::{Prompt, PromptTiming};
 use crate::question::UserAnswer;
 
@@ -33,6 +34,8 @@ pub enum ClientCommand {
     /// Stops the running turn and the running shell command. Replies when both have ended, with the queued
     /// prompts, which are not sent.
     Cancel,
+    /// Input for extensions. Without extensions, nothing happens.
+    ExtensionInput(ExtensionInput),
     /// Cancels a task that a sub-agent does, or all of them. The turn goes on with their results.
     CancelTasks {
         #[serde(default)]

@@ -32,6 +32,28 @@ pub enum ExtensionEvent {
     /// The title of the terminal.
     #[serde(rename = "setTitle")]
     SetTitle { title: String },
+    /// The lines of a component. Styles are escape sequences.
+    #[serde(rename = "component")]
+    Component { component: u64, lines: Vec<String> },
+    /// Lines instead of the status line. Without lines, it comes back.
+    #[serde(rename = "setFooter")]
+    SetFooter {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines: Option<Vec<String>>,
+    },
+    /// Lines above everything else that is not part of the conversation.
+    #[serde(rename = "setHeader")]
+    SetHeader {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines: Option<Vec<String>>,
+    },
+    /// A key that runs a shortcut of an extension, such as `ctrl+shift+p`.
+    #[serde(rename = "setShortcut")]
+    SetShortcut {
+        key: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+    },
     #[serde(rename = "set_editor_text")]
     SetEditorText { text: String },
     /// An extension failed.
@@ -48,6 +70,37 @@ pub enum ExtensionEvent {
     /// A line that an extension printed.
     #[serde(rename = "log")]
     Log { extension_path: String, text: String },
+}
+
+impl ExtensionEvent {
+    /// What this replaces on the screen, for events whose effect stays. A later event of the same slot is enough.
+    pub fn slot(&self) -> Option<(&'static str, &str)> {
+        match self {
+            ExtensionEvent::SetStatus { status_key, .. } => Some(("status", status_key)),
+            ExtensionEvent::SetWidget { widget_key, .. } => Some(("widget", widget_key)),
+            ExtensionEvent::SetShortcut { key, .. } => Some(("shortcut", key)),
+            ExtensionEvent::SetTitle { .. } => Some(("title", "")),
+            ExtensionEvent::SetFooter { .. } => Some(("footer", "")),
+            ExtensionEvent::SetHeader { .. } => Some(("header", "")),
+            ExtensionEvent::Notify { .. }
+            | ExtensionEvent::Component { .. }
+            | ExtensionEvent::SetEditorText { .. }
+            | ExtensionEvent::Failed { .. }
+            | ExtensionEvent::Log { .. } => None,
+        }
+    }
+}
+
+/// What a client with a screen tells extensions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "input", rename_all = "camelCase")]
+pub enum ExtensionInput {
+    /// The size of the screen, in characters.
+    Size { columns: usize, rows: usize },
+    /// A key for a component, as a terminal sends it.
+    Key { component: u64, data: String },
+    /// A shortcut that an extension registered.
+    Shortcut { key: String },
 }
 
 /// The importance of a notification.

@@ -40,7 +40,7 @@ pub use error::ClientError;
 pub use event::{
     BacktrackEvent, ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome,
 };
-pub use extension_event::{ExtensionEvent, NotifyType, WidgetPlacement};
+pub use extension_event::{ExtensionEvent, ExtensionInput, NotifyType, WidgetPlacement};
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};
 pub use question::{Dialog, DialogQuestion, OpenQuestion, Question, ToolQuestion, UserAnswer};

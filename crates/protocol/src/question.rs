@@ -52,6 +52,11 @@ pub enum Dialog {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefill: Option<String>,
     },
+    /// A component that the extension draws with [`crate::ExtensionEvent::Component`]. Keys go to it with
+    /// [`crate::ClientCommand::ExtensionInput`]. It ends by itself; `no` ends it early.
+    Component {
+        component: u64,
+    },
 }
 
 /// Asks whether a tool call may run.

@@ -102,6 +102,10 @@ impl Dialogs {
             ExtensionDialog::Select { options } => Dialog::Select { title, options },
             ExtensionDialog::Input { placeholder } => Dialog::Input { title, placeholder },
             ExtensionDialog::Editor { prefill } => Dialog::Editor { title, prefill },
+            ExtensionDialog::Component { .. } => {
+                let message = "The extension shows this in the terminal.".to_owned();
+                Dialog::Confirm { title, message, options: Vec::new() }
+            }
         };
         let takes_text = !matches!(dialog, Dialog::Confirm { .. });
         let open = OpenDialog { question: question_id, options: Vec::new(), takes_text };

@@ -208,6 +208,11 @@ impl Translator {
             }
             // The lines that extensions print are not part of the protocol.
             ExtensionEvent::Log { .. } => {}
+            // Only a screen can show these. As in pi, programs do not get them.
+            ExtensionEvent::Component { .. }
+            | ExtensionEvent::SetShortcut { .. }
+            | ExtensionEvent::SetFooter { .. }
+            | ExtensionEvent::SetHeader { .. } => {}
             event => {
                 let id = self.dialogs.next_id();
                 self.emit(&PiEvent::ExtensionShow { id, event });

@@ -563,7 +563,8 @@ impl App {
         self.state.now = self.started.elapsed().as_millis() as u64;
         self.state.clock.now = self.host.now();
         self.dirty = true;
-        let refresh = matches!(&msg, Msg::Replied(_, reply) if reply.is_ok());
+        let changes = |purpose: &CommandPurpose| *purpose != CommandPurpose::ExtensionInput;
+        let refresh = matches!(&msg, Msg::Replied(purpose, reply) if reply.is_ok() && changes(purpose));
         for action in update(&mut self.state, msg).into_iter().rev() {
             self.pending.push_front(QueuedWork::Action(action));
         }

@@ -26,6 +26,7 @@ pub mod completion;
 mod diff;
 pub mod editor;
 mod error;
+mod extension_ui;
 mod hints;
 mod host;
 mod input;

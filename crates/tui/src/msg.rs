@@ -142,6 +142,7 @@ pub enum CommandPurpose {
     Redo,
     Compact,
     UndoCompaction,
+    ExtensionInput,
     /// A change that shows itself.
     Mark,
     /// A change with a notice for the user.

@@ -3,6 +3,7 @@
 
 mod approval;
 mod choice;
+mod component;
 mod dialog;
 mod filter_list;
 mod fork;
@@ -22,6 +23,7 @@ use osier_protocol::{Card, CommandReply, TreeSnapshot};
 
 pub(crate) use approval::ApprovalPrompt;
 pub(crate) use choice::ChoicePrompt;
+pub(crate) use component::ComponentOverlay;
 pub(crate) use dialog::DialogPrompt;
 pub(crate) use filter_list::ListRow;
 pub(crate) use fork::ForkPicker;
@@ -89,6 +91,8 @@ pub(crate) enum OverlayEvent<'a> {
     Replied(&'a CommandPurpose, &'a Result<CommandReply, String>),
     /// More text of a summary.
     SummaryText(&'a str),
+    /// The lines of a component of an extension.
+    Component(u64, &'a [String]),
 }
 
 pub(crate) trait Overlay: Debug + Send {
@@ -112,6 +116,11 @@ pub(crate) trait Overlay: Debug + Send {
 
     /// Its first line is the title, its last line has the keys: the [frame](crate::panel) contains both.
     fn view(&self, area: OverlayArea) -> Frame;
+
+    /// Whether a frame is drawn around it.
+    fn has_frame(&self) -> bool {
+        true
+    }
 
     /// The color of its frame.
     fn border(&self) -> ColorRole {

@@ -9,6 +9,7 @@ use osier_protocol::{SummarySubject, TokenCount};
 use crate::clock::LocalClock;
 use crate::completion::Completion;
 use crate::editor::Editor;
+use crate::extension_ui::ExtensionUi;
 use crate::overlay::Overlay;
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
@@ -124,6 +125,8 @@ pub struct UiState {
     pub editor: Editor,
     pub completion: Option<Completion>,
     pub(crate) overlays: Vec<Box<dyn Overlay>>,
+    /// What extensions show.
+    pub(crate) extensions: ExtensionUi,
     pub(crate) transcript: Transcript,
     pub(crate) reply: StreamedReply,
     pub activity: Activity,

@@ -2,6 +2,7 @@
 //!
 //! All text passes through [`sanitize`], so it never contains control sequences that a terminal would execute.
 
+mod ansi;
 mod wrap;
 
 use std::fmt::Write;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+pub(crate) use ansi::{parse_lines, parse_styled};
 pub use wrap::{hard_wrap, wrap};
 
 use crate::theme::ColorRole;

@@ -12,6 +12,7 @@ use osier_protocol::{
 };
 
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
+use crate::extension_ui::ExtensionUi;
 use crate::key::Input;
 use crate::msg::{Action, CommandPurpose, JoinedSession, Msg, PathTail};
 use crate::overlay::{ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView};
@@ -39,13 +40,14 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             }
             Input::Resize(columns, rows) => {
                 (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
-                Vec::new()
+                state.extensions.resize(state.columns, state.rows)
             }
         },
         Msg::Event(event) => events::handle_event(state, event),
         Msg::Joined(joined) => apply_joined(state, *joined),
         Msg::Switched(switched) => {
             tour::note(state, TourEvent::SessionOpened);
+            state.extensions = ExtensionUi::default();
             let lines = pages::switch_notice(&switched);
             let lines = lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect();
             vec![Action::Print(vec![Piece::spaced_notice(lines)])]

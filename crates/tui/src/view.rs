@@ -1,6 +1,8 @@
 //! Draws the live part of the screen from the state. It is never higher than the terminal: the reply being streamed is shortened
 //! first.
 
+use osier_protocol::WidgetPlacement;
+
 use crate::hints::hint_line;
 use crate::overlay::OverlayArea;
 use crate::panel::{frame_overlay, inner_columns, rule};
@@ -31,7 +33,10 @@ const MAX_DRAFT_ROWS: usize = 3;
 pub(crate) fn overlay_area(state: &UiState) -> OverlayArea {
     let below = bottom_lines(state).len() + draft_frame(state).map_or(0, |draft| draft.lines.len());
     OverlayArea {
-        columns: inner_columns(state.columns),
+        columns: match state.overlays.last().is_some_and(|overlay| !overlay.has_frame()) {
+            true => state.columns,
+            false => inner_columns(state.columns),
+        },
         rows: state.rows.saturating_sub(below + 1).max(3),
         now: state.now,
         clock: state.clock,
@@ -50,7 +55,15 @@ fn bottom_lines(state: &UiState) -> Vec<Line> {
     below.extend(tour_lines(state));
     below.extend(tree_request_line(state));
     below.extend(state.notice.clone().map(|line| line.truncate(state.columns)));
-    below.push(status_line(state));
+    let most = state.rows / 4;
+    below.extend(
+        state.extensions.widget_lines(WidgetPlacement::BelowEditor, state.columns).into_iter().take(most),
+    );
+    match state.extensions.footer_lines(state.columns) {
+        Some(lines) => below.extend(lines.into_iter().take(most.max(1))),
+        None => below.push(status_line(state)),
+    }
+    below.extend(state.extensions.status_line(state.columns));
     below
 }
 
@@ -66,7 +79,11 @@ pub fn view(state: &UiState) -> Frame {
     let mut middle = match state.overlays.last() {
         Some(overlay) => {
             let inner = overlay.view(overlay_area(state));
-            stack(frame_overlay(inner, state.columns, overlay.border()), draft_frame(state))
+            let framed = match overlay.has_frame() {
+                true => frame_overlay(inner, state.columns, overlay.border()),
+                false => inner,
+            };
+            stack(framed, draft_frame(state))
         }
         None => editor_frame(state),
     };
@@ -76,6 +93,8 @@ pub fn view(state: &UiState) -> Frame {
     let mut above = activity_lines(state);
     above.extend(queue_lines(state));
     above.push(Line::new());
+    above.extend(state.extensions.header_lines(state.columns));
+    above.extend(state.extensions.widget_lines(WidgetPlacement::AboveEditor, state.columns));
     let skip = above.len().saturating_sub(left);
     let mut lines: Vec<Line> = above.into_iter().skip(skip).collect();
     let cursor = middle.cursor.map(|(row, column)| (row + lines.len(), column));

@@ -33,6 +33,12 @@ impl Worker {
                 std::mem::take(&mut self.agent.state().cancel_prompts).cancel();
                 self.post(ClientCommand::Cancel)?
             }
+            ClientCommand::ExtensionInput(input) => {
+                if let Some(hooks) = self.agent.hooks() {
+                    hooks.iter().for_each(|hook| hook.hook.receive_input(&self.agent.session, &input));
+                }
+                return Ok(CommandReply::Done);
+            }
             // A hook may wait for an answer.
             answer @ ClientCommand::Answer { .. } => self.post(answer)?,
             command => {

@@ -2,15 +2,51 @@
 
 import { modelRegistry } from "osier:models.js";
 import { StringEnum, Type } from "osier:modules/typebox.js";
+import { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream } from "osier:modules/pi-ai/stream.js";
 
-export { StringEnum, Type };
+export { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream, StringEnum, Type };
 
 export const complete = (model, context, options) => modelRegistry.complete(model, context, options);
 export const completeSimple = complete;
+/** The whole reply as a stream of events. */
+export function stream(model, context, options) {
+	const events = createAssistantMessageEventStream();
+	complete(model, context, options).then(
+		(message) => {
+			events.push({ type: "start", partial: { ...message, content: [] } });
+			for (const [contentIndex, block] of message.content.entries()) {
+				if (block.type === "text") {
+					events.push({ type: "text_start", contentIndex, partial: message });
+					events.push({ type: "text_delta", contentIndex, delta: block.text, partial: message });
+					events.push({ type: "text_end", contentIndex, content: block.text, partial: message });
+				} else if (block.type === "toolCall") {
+					events.push({ type: "toolcall_start", contentIndex, partial: message });
+					events.push({ type: "toolcall_end", contentIndex, toolCall: block, partial: message });
+				}
+			}
+			const failed = message.stopReason === "error" || message.stopReason === "aborted";
+			events.push(failed ? { type: "error", reason: message.stopReason, error: message } : { type: "done", reason: message.stopReason, message });
+			events.end(message);
+		},
+		(error) => {
+			const message = { role: "assistant", content: [], stopReason: options?.signal?.aborted ? "aborted" : "error", errorMessage: error.message, provider: model.provider, model: model.id, api: model.api, usage: emptyUsage(), timestamp: Date.now() };
+			events.push({ type: "error", reason: message.stopReason, error: message });
+			events.end(message);
+		},
+	);
+	return events;
+}
+export const streamSimple = stream;
+const emptyUsage = () => ({ input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } });
+
+export const getModel = (provider, id) => modelRegistry.find(provider, id);
+export const getModels = (provider) => modelRegistry.getAll().filter((model) => !provider || model.provider === provider);
+export const getProviders = () => [...new Set(modelRegistry.getAll().map((model) => model.provider))];
+export const modelsAreEqual = (a, b) => !!a && !!b && a.id === b.id && a.provider === b.provider;
 
 /** An id that sorts by the time of its creation. */
 export function uuidv7() {
-	const bytes = Array.from({ length: 16 }, () => Math.floor(Math.random() * 256));
+	const bytes = crypto.getRandomValues(new Uint8Array(16));
 	let time = Date.now();
 	for (let at = 5; at >= 0; at -= 1) {
 		bytes[at] = time % 256;
@@ -18,7 +54,7 @@ export function uuidv7() {
 	}
 	bytes[6] = 0x70 | (bytes[6] & 0x0f);
 	bytes[8] = 0x80 | (bytes[8] & 0x3f);
-	const hex = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+	const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }
 
@@ -31,9 +67,76 @@ export function calculateCost(model, usage) {
 		cacheRead: part(usage?.cacheRead, cost.cacheRead),
 		cacheWrite: part(usage?.cacheWrite, cost.cacheWrite),
 	};
-	return { ...parts, total: parts.input + parts.output + parts.cacheRead + parts.cacheWrite };
+	const all = { ...parts, total: parts.input + parts.output + parts.cacheRead + parts.cacheWrite };
+	if (usage) usage.cost = all;
+	return all;
 }
 
-export function getSupportedThinkingLevels(model) {
-	return model?.reasoning ? ["off", "minimal", "low", "medium", "high"] : ["off"];
+const LEVELS = ["off", "minimal", "low", "medium", "high"];
+export const getSupportedThinkingLevels = (model) => (model?.reasoning ? (model.thinkingLevels ?? LEVELS) : ["off"]);
+export const clampThinkingLevel = (model, level) => (getSupportedThinkingLevels(model).includes(level) ? level : getSupportedThinkingLevels(model).at(-1));
+export const supportsXhigh = (model) => getSupportedThinkingLevels(model).includes("xhigh");
+export const isContextOverflow = (message) => /context (length|window)|too long|maximum context/i.test(message?.errorMessage ?? "");
+export const getEnvApiKey = () => undefined;
+
+const textOf = (content) => (typeof content === "string" ? content : (content ?? []).map((block) => block.text ?? "").join("\n"));
+const systemMessages = (context) => (context?.messages ?? []).filter((message) => message.role === "system");
+/** The system prompt of a context, also if it is stored as messages. */
+export const getCurrentSystemPrompt = (context) => [context?.systemPrompt, ...systemMessages(context).map((message) => textOf(message.content))].filter(Boolean).join("\n\n");
+export const getCurrentTools = (context) => context?.tools ?? systemMessages(context).findLast((message) => message.tools)?.tools ?? [];
+export const collapseSystemMessages = (context) => ({ ...context, systemPrompt: getCurrentSystemPrompt(context), messages: (context?.messages ?? []).filter((message) => message.role !== "system") });
+
+/** Puts the arguments of a tool call together while they arrive as JSON text. */
+export class ToolCallArgumentsStream {
+	#text = "";
+	push(delta) {
+		this.#text += delta;
+		return this.value();
+	}
+	value() {
+		return parseStreamingJson(this.#text);
+	}
+	finish() {
+		return parseStreamingJson(this.#text);
+	}
 }
+/** The value of JSON text that may end too early. */
+export function parseStreamingJson(text) {
+	const given = String(text ?? "").trim();
+	if (!given) return {};
+	const closers = [];
+	let inString = false;
+	for (let at = 0; at < given.length; at += 1) {
+		const char = given[at];
+		if (inString) {
+			if (char === "\\") at += 1;
+			else if (char === '"') inString = false;
+		} else if (char === '"') inString = true;
+		else if (char === "{") closers.unshift("}");
+		else if (char === "[") closers.unshift("]");
+		else if (char === "}" || char === "]") closers.shift();
+	}
+	for (const attempt of [given, `${given}${inString ? '"' : ""}${closers.join("")}`, `${given.replace(/,?\s*("[^"]*"?\s*:?\s*)?$/, "")}${closers.join("")}`]) {
+		try {
+			return JSON.parse(attempt);
+		} catch {
+			// Try the next.
+		}
+	}
+	return {};
+}
+
+export { validateToolArguments } from "osier:tools.js";
+
+const unavailable = (name) => () => {
+	throw new Error(`${name} is not available in Osier's extensions: Osier makes the model calls`);
+};
+export const registerApiProvider = unavailable("registerApiProvider");
+export const unregisterApiProviders = () => {};
+export const anthropicMessagesApi = unavailable("anthropicMessagesApi");
+export const openAIResponsesApi = unavailable("openAIResponsesApi");
+export const openAICompletionsApi = unavailable("openAICompletionsApi");
+export const createProvider = (definition) => definition;
+export const registerOAuthProvider = () => {};
+export const getOAuthProvider = () => undefined;
+export const getOAuthProviders = () => [];

@@ -1,66 +1,139 @@
-// What extensions import from pi-coding-agent: constants and small functions. Sessions of an extension's own are not available.
+// What extensions import from pi-coding-agent. Sessions and settings of an extension's own are not available.
 
 import { environment } from "osier:context.js";
+import { sessionManager } from "osier:session.js";
+
+export * from "osier:modules/pi-coding-agent/text.js";
+export * from "osier:modules/pi-coding-agent/conversation.js";
+export * from "osier:modules/pi-coding-agent/built-in-tools.js";
+export * from "osier:modules/pi-coding-agent/components.js";
+export { theme } from "osier:ui.js";
 
 export const VERSION = "1.5.0";
 export const CONFIG_DIR_NAME = ".osier";
-export const DEFAULT_MAX_LINES = 2000;
-export const DEFAULT_MAX_BYTES = 50 * 1024;
 
 /** The folder that an extension may use for its own files. */
 export const getAgentDir = () => environment().agentDir;
 
 export const defineTool = (definition) => definition;
 export const isToolCallEventType = (name, event) => event?.toolName === name;
+const isResultOf = (name) => (event) => event?.toolName === name;
+export const isBashToolResult = isResultOf("bash");
+export const isReadToolResult = isResultOf("read");
+export const isEditToolResult = isResultOf("edit");
+export const isWriteToolResult = isResultOf("write");
+export const isGrepToolResult = isResultOf("grep");
+export const isFindToolResult = isResultOf("find");
+export const isLsToolResult = isResultOf("ls");
 
-export function formatSize(bytes) {
-	if (bytes < 1024) return `${bytes}B`;
-	if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)}KB`;
-	return `${(bytes / (1024 * 1024)).toFixed(1)}MB`;
+export function createEventBus() {
+	const handlers = new Map();
+	return {
+		on(name, handler) {
+			handlers.set(name, [...(handlers.get(name) ?? []), handler]);
+			return () => handlers.set(name, handlers.get(name).filter((known) => known !== handler));
+		},
+		emit(name, data) {
+			for (const handler of handlers.get(name) ?? []) handler(data);
+		},
+	};
 }
 
-const byteLength = (text) => {
-	let length = 0;
-	for (const char of text) {
-		const code = char.codePointAt(0);
-		length += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-	}
-	return length;
-};
+const queues = new Map();
+/** Runs changes of one file one after another. */
+export function withFileMutationQueue(path, run) {
+	const before = queues.get(path) ?? Promise.resolve();
+	const next = before.then(run, run);
+	queues.set(path, next.catch(() => {}));
+	return next;
+}
 
-function truncate(content, { maxLines = DEFAULT_MAX_LINES, maxBytes = DEFAULT_MAX_BYTES } = {}, fromEnd) {
-	const lines = content.split("\n");
-	const totalBytes = byteLength(content);
-	const base = { totalLines: lines.length, totalBytes, maxLines, maxBytes, lastLinePartial: false, firstLineExceedsLimit: false };
-	if (lines.length <= maxLines && totalBytes <= maxBytes) {
-		return { ...base, content, truncated: false, truncatedBy: null, outputLines: lines.length, outputBytes: totalBytes };
+export async function copyToClipboard(text) {
+	const { spawnSync } = await import("osier:node/child_process.js");
+	const programs = [["pbcopy"], ["wl-copy"], ["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]];
+	if (!programs.some(([program, ...args]) => spawnSync(program, args, { input: text }).status === 0)) {
+		throw new Error("No program for the clipboard was found: install wl-copy, xclip or xsel");
 	}
-	const kept = [];
-	let bytes = 0;
-	let truncatedBy = "lines";
-	const ordered = fromEnd ? [...lines].reverse() : lines;
-	for (const line of ordered) {
-		if (kept.length >= maxLines) break;
-		const size = byteLength(line) + (kept.length ? 1 : 0);
-		if (bytes + size > maxBytes) {
-			truncatedBy = "bytes";
-			break;
+}
+
+function unavailable(name, instead) {
+	return () => {
+		throw new Error(`${name} is not available in Osier's extensions${instead ? `; ${instead}` : ""}`);
+	};
+}
+export const createAgentSession = unavailable("createAgentSession", "start `osier -p` as a program");
+export const createAgentSessionRuntime = unavailable("createAgentSessionRuntime");
+export const createAgentSessionServices = unavailable("createAgentSessionServices");
+export const resolveCliModel = unavailable("resolveCliModel", "use ctx.modelRegistry.find");
+const notConstructible = (name, instead) => {
+	const create = unavailable(name, instead);
+	return class {
+		constructor() {
+			create();
 		}
-		kept.push(line);
-		bytes += size;
+	};
+};
+export const DefaultResourceLoader = notConstructible("DefaultResourceLoader");
+export const ModelRuntime = notConstructible("ModelRuntime");
+export const ModelRegistry = notConstructible("ModelRegistry", "use ctx.modelRegistry");
+export const AuthStorage = notConstructible("AuthStorage", "Osier keeps the keys");
+
+/** Only the session of the extension is available. */
+export class SessionManager {
+	static inMemory = unavailable("SessionManager.inMemory", "use ctx.sessionManager");
+	static open = unavailable("SessionManager.open", "use ctx.switchSession");
+	static create = unavailable("SessionManager.create", "use ctx.newSession");
+	static continueRecent = unavailable("SessionManager.continueRecent");
+	static forkFrom = unavailable("SessionManager.forkFrom", "use ctx.fork");
+	static list = async () => [];
+	static listAll = async () => [];
+	static current = () => sessionManager;
+}
+
+/** An extension sees no settings of Osier. These are its own, for as long as it runs. */
+export class SettingsManager {
+	#values;
+	constructor(values = {}) {
+		this.#values = { ...values };
 	}
-	if (fromEnd) kept.reverse();
-	const firstLineExceedsLimit = !fromEnd && kept.length === 0;
-	return { ...base, content: kept.join("\n"), truncated: true, truncatedBy, outputLines: kept.length, outputBytes: bytes, firstLineExceedsLimit };
+	static create() {
+		return new SettingsManager();
+	}
+	static inMemory(values) {
+		return new SettingsManager(values);
+	}
+	getGlobalSettings() {
+		return { ...this.#values };
+	}
+	getProjectSettings() {
+		return {};
+	}
+	applyOverrides(values) {
+		Object.assign(this.#values, values);
+	}
+	async reload() {}
+	async flush() {}
+	getDefaultProvider() {
+		return undefined;
+	}
+	getDefaultModel() {
+		return undefined;
+	}
+	getTheme() {
+		return undefined;
+	}
+	getCompactionSettings() {
+		return { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
+	}
+	getShellPath() {
+		return undefined;
+	}
+	getShellCommandPrefix() {
+		return undefined;
+	}
 }
-
-export const truncateHead = (content, options) => truncate(content, options, false);
-export const truncateTail = (content, options) => truncate(content, options, true);
-export function truncateLine(line, maxChars = 500) {
-	return line.length <= maxChars ? { text: line, wasTruncated: false } : { text: `${line.slice(0, maxChars)}... [truncated]`, wasTruncated: true };
-}
-
-function unavailable(name) {
-	throw new Error(`${name} is not available in Osier's extensions`);
-}
-export const createAgentSession = () => unavailable("createAgentSession");
+export const getShellConfig = () => ({ shell: "/bin/sh", args: ["-c"] });
+export const getPackageDir = () => environment().agentDir;
+export const loadSkills = () => ({ skills: [], diagnostics: [] });
+export const formatSkillsForPrompt = () => "";
+export const getProjectConfigDir = (cwd) => `${cwd}/${CONFIG_DIR_NAME}`;

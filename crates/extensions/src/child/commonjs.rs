@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::prelude::Func;
-use rquickjs::{Ctx, Exception, Function, Object};
+use rquickjs::{Ctx, Exception, Function, Module, Object};
 
 use super::loader::{extension, read, remove_types};
 use super::primitives::RuntimeState;
@@ -65,7 +65,16 @@ pub(super) fn install(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs
         code.map_err(|reason| Exception::throw_message(&ctx, &reason))
     };
     native.set("readSource", Func::from(read_source))?;
+    native.set("importNow", Func::from(import_now))?;
     native.set("compileFunction", Func::from(compile))
+}
+
+/// The exports of a module of the library. It is evaluated before this returns, because none of them waits.
+fn import_now<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Object<'js>> {
+    let code = format!("import * as all from {};\nexport {{ all }};", serde_json::json!(name));
+    let (module, promise) = Module::declare(ctx, format!("osier:now/{name}"), code)?.eval()?;
+    promise.finish::<()>()?;
+    module.get("all")
 }
 
 /// The function that runs a CommonJS file. The first line of the file stays the first line.

@@ -12,8 +12,9 @@ use rquickjs::prelude::Func;
 use rquickjs::{CaughtError, Ctx, Exception, Object};
 use serde_json::value::RawValue;
 
+use super::files::{self, OpenFiles};
 use super::positions::LoadedPositions;
-use super::{ExtensionSignals, FrameWriter, commonjs, process_time};
+use super::{ExtensionSignals, FrameWriter, commonjs, digest, process_time, text};
 use crate::file_rules::{FileAccess, FileRules};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
 
@@ -27,6 +28,7 @@ pub(crate) struct RuntimeState {
     wake: Cell<Option<Instant>>,
     started: Instant,
     pub(crate) positions: LoadedPositions,
+    pub(crate) open_files: OpenFiles,
     /// The files that the extension may use.
     file_rules: RefCell<FileRules>,
 }
@@ -47,6 +49,7 @@ impl RuntimeState {
             wake: Cell::new(None),
             started: Instant::now(),
             positions: LoadedPositions::default(),
+            open_files: OpenFiles::default(),
             file_rules: RefCell::default(),
         }
     }
@@ -56,13 +59,11 @@ impl RuntimeState {
         *self.file_rules.borrow_mut() = rules;
     }
 
-    #[allow(dead_code, reason = "for the functions of node:fs")]
     /// The path to use for a file that an extension names, if this access is granted. Every function of `node:fs` asks here first.
     pub(crate) fn granted(&self, path: &Path, access: FileAccess) -> Result<PathBuf, String> {
         self.file_rules.borrow().granted(path, access)
     }
 
-    #[allow(dead_code, reason = "for the functions of node:fs")]
     /// Like `granted`, for functions that use a link itself and not its target.
     pub(crate) fn granted_link(&self, path: &Path, access: FileAccess) -> Result<PathBuf, String> {
         self.file_rules.borrow().granted_link(path, access)
@@ -153,6 +154,9 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, state: &Rc<RuntimeState>) -> rquickjs
     install_messages(&native, state)?;
     install_clock(&native, state)?;
     commonjs::install(&native, state)?;
+    files::install(ctx, &native, state)?;
+    text::install(ctx, &native)?;
+    digest::install(&native)?;
     ctx.globals().set("__native", native)
 }
 

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::extension::{Extension, TimeLimit};
 use super::process::RequestResult;
 use super::session::{CallKey, ProcessNumber, SessionExtensions};
-use super::{exec, session_calls, ui_calls};
-use crate::frame::{Failure, Frame, Outcome, to_raw};
+use super::{exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
+use crate::frame::{Failure, Frame, Outcome, null, to_raw};
 use crate::grants::Grant;
 
 /// A request of an extension.
@@ -116,15 +116,23 @@ impl SessionExtensions {
             "on" | "off" | "registerCommand" | "registerTool" | "registerShortcut" | "registerFlag"
             | "bus.on" => {
                 register(extension, method, params)?;
+                if method == "registerShortcut" {
+                    let ShortcutRegistration { key, description } = read_params(params)?;
+                    self.show(ExtensionEvent::SetShortcut { key, description });
+                }
             }
             "error" => self.report(&path(), "", &read_params(params)?),
             "log" => {
                 let LogLine { text } = read_params(params)?;
                 self.show(ExtensionEvent::Log { extension_path: path(), text });
             }
-            "ui.show" => self.show(read_params(params)?),
+            "ui.show" => ui_calls::show(self, read_params(params)?)?,
+            "component.draw" => ui_calls::draw_component(self, extension, params)?,
             "tool.update" => self.update_tool(&read_params(params)?),
             "bus.emit" => self.emit(extension, &read_params(params)?),
+            "program.write" | "program.closeInput" | "program.kill" => {
+                programs::order(self, extension, method, params)?;
+            }
             "agent.abort" => session_calls::abort(self),
             "agent.shutdown" => {}
             "stuck" => extension.process.kill_for(extension.number, "its code did not end"),
@@ -150,9 +158,9 @@ impl SessionExtensions {
             ResultBlock::Image { .. } => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");
-        let updates = self.tool_updates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(progress) = updates.get(&update.token) {
-            progress.send(text);
+        let updates = self.running_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ctx) = updates.get(&update.token) {
+            ctx.progress.send(text);
         }
     }
 
@@ -246,6 +254,13 @@ struct HandlerRegistration {
 }
 
 #[derive(Debug, Deserialize)]
+struct ShortcutRegistration {
+    key: String,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
 struct BusRegistration {
     name: String,
 }
@@ -272,8 +287,12 @@ fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<()
             registrations.tools.retain(|known| known.name != tool.name);
             registrations.tools.push(tool);
         }
-        // The library keeps them; nothing asks for them yet.
-        "registerShortcut" | "registerFlag" => {}
+        "registerShortcut" => {
+            let ShortcutRegistration { key, .. } = read_params(params)?;
+            registrations.shortcuts.push(key);
+        }
+        // The library keeps its default; nothing else sets a flag yet.
+        "registerFlag" => {}
         _ => {
             let BusRegistration { name } = read_params(params)?;
             registrations.bus.push(name);
@@ -286,6 +305,15 @@ fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<()
 async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
     match method {
         "exec" => exec::exec(&call).await.map(|result| to_raw(&result)),
+        "ui.component" => ui_calls::component(&call).await.map(|closed| to_raw(&closed)),
+        "models.list" => Ok(to_raw(&model_calls::list(&call))),
+        "models.complete" => model_calls::complete(&call).await.map(|message| to_raw(&message)),
+        "tools.run" => toolbox::run_built_in(&call).await.map(|result| to_raw(&result)),
+        "program.start" => programs::start(&call).map(|started| to_raw(&started)),
+        "program.run" => programs::run(&call).await.map(|result| to_raw(&result)),
+        "fetch" => fetch::fetch(&call).await.map(|response| to_raw(&response)),
+        "fetch.read" => fetch::read_body(&call).await.map(|chunk| to_raw(&chunk)),
+        "fetch.close" => fetch::close_body(&call).map(|()| null()),
         "ui.dialog" => ui_calls::dialog(&call).await.map(|answer| to_raw(&answer)),
         _ => session_calls::answer(method, &call).await,
     }

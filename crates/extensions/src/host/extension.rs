@@ -87,6 +87,8 @@ pub(crate) struct Registrations {
     pub(crate) handlers: Vec<(u64, String)>,
     pub(crate) commands: Vec<RegisteredCommand>,
     pub(crate) tools: Vec<RegisteredTool>,
+    /// Keys, such as `ctrl+shift+p`.
+    pub(crate) shortcuts: Vec<String>,
     /// Events of the bus that it listens to.
     pub(crate) bus: Vec<String>,
 }

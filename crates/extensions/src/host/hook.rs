@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use osier_agent::hooks::{
     CommandDecision, CommandLine, CompactionDecision, CompactionPreparation, ForkPreparation, Hook,
     HookCommand, HookContext, HookEvent, HookResult, MoveDecision, MovePreparation, Permission,
-    PromptDecision, PromptPreparation, StoredPrompt, SwitchPreparation, ToolCallDecision, ToolResultChange,
-    TurnChange,
+    PromptDecision, PromptPreparation, RequestPurpose, StoredPrompt, SwitchPreparation, ToolCallDecision,
+    ToolResultChange, TurnChange,
 };
-use osier_model::Message;
-use osier_protocol::{CustomMessage, Image, PromptTiming};
+use osier_model::{Message, Request};
+use osier_protocol::{CustomMessage, ExtensionInput, Image, PromptTiming};
 use osier_session::Session;
 use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use serde::Deserialize;
@@ -21,6 +21,7 @@ use super::ExtensionHost;
 use super::extension::TimeLimit;
 use super::session::SessionExtensions;
 use super::toolbox::ExtendedTools;
+use crate::frame::Failure;
 
 /// The command that loads extensions again.
 const RELOAD: &str = "reload";
@@ -104,6 +105,12 @@ impl Hook for ExtensionHost {
                 CommandDecision::Done
             }
             false => extensions.run_command(command, ctx.cancel).await,
+        }
+    }
+
+    fn receive_input(&self, session: &Session, input: &ExtensionInput) {
+        if let Some(extensions) = self.loaded(session) {
+            extensions.receive_input(input);
         }
     }
 
@@ -208,6 +215,30 @@ impl Hook for ExtensionHost {
             changed = answer.map(|answer| answer.messages).or(changed);
         }
         Ok(changed)
+    }
+
+    async fn before_request(
+        &self,
+        request: &Request,
+        _: RequestPurpose,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<Option<Request>> {
+        let (extensions, name) = (self.extensions(ctx).await, "before_provider_request");
+        let mut changed: Option<Value> = None;
+        for handler in extensions.handlers(name) {
+            let payload = changed.clone().unwrap_or_else(|| request_payload(request));
+            let event = json!({ "type": name, "payload": payload });
+            let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
+            let Ok(Some(answer)) = answer else { continue };
+            if let Err(reason) = read_payload(request, &answer["payload"]) {
+                let failure = Failure::new(format!("it returned an unexpected value: {reason}"));
+                extensions.report(&handler.extension.path.display().to_string(), name, &failure);
+                continue;
+            }
+            changed = Some(answer["payload"].clone());
+        }
+        // It was read before without an error.
+        Ok(changed.and_then(|payload| read_payload(request, &payload).ok()))
     }
 
     async fn before_tool_call(&self, call: &ToolCall, ctx: &HookContext<'_>) -> HookResult<ToolCallDecision> {
@@ -319,6 +350,34 @@ fn streaming_behavior(when: PromptTiming) -> Option<&'static str> {
         PromptTiming::FollowUp | PromptTiming::FollowUpLater => Some("followUp"),
         PromptTiming::Now | PromptTiming::NoTurn => None,
     }
+}
+
+/// A request as handlers see it: the parts that all providers have.
+fn request_payload(request: &Request) -> Value {
+    json!({
+        "model": request.model.id,
+        "system": request.system,
+        "messages": request.messages,
+        "tools": request.tools,
+        "max_tokens": request.max_tokens,
+    })
+}
+
+/// The request with the parts that a handler returned.
+fn read_payload(request: &Request, payload: &Value) -> Result<Request, String> {
+    let mut request = request.clone();
+    if let Some(system) = payload["system"].as_str() {
+        system.clone_into(&mut request.system);
+    }
+    if let Some(messages) = payload["messages"].as_array() {
+        let read = messages.iter().map(|message| Message::from_json(message.clone()));
+        request.messages = read.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    }
+    if !payload["tools"].is_null() {
+        request.tools = Deserialize::deserialize(&payload["tools"]).map_err(|error| error.to_string())?;
+    }
+    request.max_tokens = payload["max_tokens"].as_u64().or(request.max_tokens);
+    Ok(request)
 }
 
 /// The text and the images of a stored prompt.

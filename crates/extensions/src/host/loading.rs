@@ -15,6 +15,7 @@ use super::extension::{Extension, ExtensionState, TimeLimit};
 use super::flood::{FloodDecision, FloodGuard, MAX_OPEN_CALLS};
 use super::process::{ExtensionProcess, FrameReceiver, ProcessEnd, RequestResult};
 use super::session::{Handler, ProcessNumber, SessionExtensions};
+use super::system::system_facts;
 use super::{ExtensionMode, ExtensionOptions};
 use crate::child::Confinement;
 use crate::file_rules::FileRules;
@@ -299,6 +300,7 @@ impl SessionExtensions {
                 "cwd": directory,
                 "mode": mode.name(),
                 "hasUI": mode.has_user(),
+                "system": system_facts(&self.options.launcher),
                 "agentDir": self.options.data_folder,
                 "variables": self.options.visible_variables(&extension.grants),
                 "isProjectTrusted": self.options.catalog.is_trusted(directory.as_ref()),

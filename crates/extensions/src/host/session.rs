@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use osier_agent::{WeakWorker, Worker};
 use osier_protocol::ExtensionEvent;
 use osier_session::Session;
-use osier_tools::{Progress, ToolSpec, Toolbox};
+use osier_tools::{ToolContext, ToolSpec, Toolbox};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionOptions;
 use super::extension::{Extension, ExtensionState, TimeLimit};
+use super::fetch::FetchState;
+use super::programs::RunningPrograms;
 use super::toolbox;
 use crate::frame::Failure;
 
@@ -33,10 +35,12 @@ pub(crate) struct SessionExtensions {
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
     /// The tools that extensions chose; `None` means all.
     active_tools: Mutex<Option<Vec<String>>>,
-    /// The live output of running tools, by their token.
-    pub(crate) tool_updates: Mutex<HashMap<u64, Progress>>,
+    /// The contexts of running tools, by their token.
+    pub(crate) running_tools: Mutex<HashMap<u64, ToolContext>>,
     /// Requests of extensions that can be canceled.
     pub(crate) open_calls: Mutex<HashMap<CallKey, CancellationToken>>,
+    pub(crate) programs: RunningPrograms,
+    pub(crate) fetches: FetchState,
 }
 
 /// The number of a process among those of the session.
@@ -71,8 +75,10 @@ impl SessionExtensions {
             agent: Mutex::default(),
             built_in_tools,
             active_tools: Mutex::default(),
-            tool_updates: Mutex::default(),
+            running_tools: Mutex::default(),
             open_calls: Mutex::default(),
+            programs: RunningPrograms::default(),
+            fetches: FetchState::default(),
         });
         extensions.load_all(sources).await;
         extensions
@@ -112,6 +118,11 @@ impl SessionExtensions {
         let is_meant =
             |extension: &&Arc<Extension>| (extension.process_number, extension.number) == (process, number);
         self.all().iter().find(is_meant).cloned()
+    }
+
+    /// The tools of the agent without those of extensions.
+    pub(crate) fn built_in_tools(&self) -> Option<&Arc<dyn Toolbox>> {
+        self.built_in_tools.get()
     }
 
     /// All tools, built in or of extensions.

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::calls::ExtensionCall;
 use super::hook::remove_nulls;
-use super::observed::model_reference;
 use super::process::RequestResult;
 use super::session::SessionExtensions;
 use crate::frame::{Failure, null, to_raw};
@@ -159,11 +158,8 @@ async fn agent_state(call: &ExtensionCall) -> Result<Value, Failure> {
         return Ok(json!({ "isIdle": true, "hasPendingMessages": false, "thinkingLevel": "off" }));
     };
     let choice = worker.model_choice().await.map_err(failure)?;
-    let mut model = model_reference(&choice.model.full_name());
-    model["name"] = json!(choice.model.full_name());
-    model["contextWindow"] = json!(choice.model.context_window);
     Ok(json!({
-        "model": model,
+        "model": super::model_calls::describe(&choice.model),
         "thinkingLevel": choice.thinking.name(),
         "isIdle": worker.is_idle(),
         "hasPendingMessages": worker.has_queued_prompts(),

@@ -1,10 +1,15 @@
 //! Extensions in an engine with a scripted model. They run in a thread of the test.
 
+mod components;
+mod examples;
 mod gates;
+mod models;
+mod node;
 mod observers;
 mod sessions;
 mod tools;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use osier_engine::{
@@ -27,26 +32,44 @@ struct TestSession {
     client: LocalClient,
     model: ScriptedModel,
     events: EventStream,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl TestSession {
-    /// A session with these extensions, and a model with these replies.
+    /// A session with these extensions, which may do everything, and a model with these replies.
     async fn new(extensions: &[&str], turns: impl IntoIterator<Item = ScriptedTurn>) -> TestSession {
         let folder = tempfile::tempdir().unwrap();
-        let mut sources = Vec::new();
-        for (number, text) in extensions.iter().enumerate() {
+        let write = |(number, text): (usize, &&str)| {
             let path = folder.path().join(format!("extension{number}.ts"));
             std::fs::write(&path, text).unwrap();
-            sources.push(ExtensionSource { path, origin: ExtensionOrigin::CommandLine });
-        }
+            path
+        };
+        let files: Vec<PathBuf> = extensions.iter().enumerate().map(write).collect();
+        TestSession::start(folder, &files, turns).await
+    }
+
+    /// Like `new`, with extensions that exist.
+    async fn with_files(files: &[PathBuf], turns: impl IntoIterator<Item = ScriptedTurn>) -> TestSession {
+        TestSession::start(tempfile::tempdir().unwrap(), files, turns).await
+    }
+
+    async fn start(
+        folder: TempDir,
+        files: &[PathBuf],
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+    ) -> TestSession {
+        let source = |path: &PathBuf| ExtensionSource {
+            path: path.clone(),
+            origin: ExtensionOrigin::CommandLine,
+        };
+        let sources: Vec<ExtensionSource> = files.iter().map(source).collect();
         let host = ExtensionHost::new(ExtensionOptions {
             catalog: Box::new(sources),
             launcher: ExtensionLauncher::Thread,
             mode: ExtensionMode::Rpc,
             data_folder: folder.path().join("data"),
             protected: Vec::new(),
-            variables: Vec::new(),
+            variables: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
         });
         let engine = engine(&folder, &host);
         let cwd = folder.path().to_string_lossy().into_owned();
@@ -56,7 +79,12 @@ impl TestSession {
         let model = ScriptedModel::new(turns);
         let client = engine.connect(&live, &agent(&folder, &model)).await.unwrap();
         let events = client.attach(None).await.unwrap().events;
-        TestSession { client, model, events, _folder: folder }
+        TestSession { client, model, events, folder }
+    }
+
+    /// The working directory.
+    fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     async fn send(&self, text: &str) -> CommandReply {

@@ -11,8 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::LoadingSession;
+use super::calls::ExtensionCall;
 use super::extension::{Extension, RegisteredTool, TimeLimit};
 use super::session::SessionExtensions;
+use crate::frame::Failure;
+use crate::grants::Grant;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -75,8 +78,8 @@ impl Toolbox for ExtendedTools {
             return self.tools.run(call, ctx).await;
         };
         let token = self.last_token.fetch_add(1, Ordering::Relaxed);
-        let updates = || session.tool_updates.lock().unwrap_or_else(PoisonError::into_inner);
-        updates().insert(token, ctx.progress.clone());
+        let updates = || session.running_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        updates().insert(token, ctx.clone());
         let params =
             json!({ "name": call.name, "callId": call.id, "params": call.arguments, "token": token });
         let result = extension.request("tool", &params, TimeLimit::None, &ctx.cancel).await;
@@ -90,6 +93,32 @@ impl Toolbox for ExtendedTools {
         };
         ctx.secrets.redact_outcome(outcome)
     }
+}
+
+#[derive(Debug, Deserialize)]
+struct BuiltInParams {
+    token: u64,
+    name: String,
+    params: Value,
+}
+
+/// Runs a built-in tool inside a call of an extension's tool, with the rights that the extension was granted.
+pub(super) async fn run_built_in(call: &ExtensionCall) -> Result<Value, Failure> {
+    let BuiltInParams { token, name, params } = call.params()?;
+    call.require(match name.as_str() {
+        "bash" => Grant::RunPrograms,
+        "write" | "edit" => Grant::WriteFiles,
+        _ => Grant::ReadFiles,
+    })?;
+    let ctx = call.session.running_tools.lock().unwrap_or_else(PoisonError::into_inner).get(&token).cloned();
+    let tools = call.session.built_in_tools();
+    let (Some(ctx), Some(tools)) = (ctx, tools) else { return Err(Failure::new("no tool runs now")) };
+    if !tools.specs().iter().any(|spec| spec.name == name) {
+        return Err(Failure::new(format!("there is no built-in tool {name}")));
+    }
+    let inner = ToolCall { id: format!("extension-{token}"), name, arguments: params };
+    let ToolOutcome { content, details, is_error } = tools.run(inner, &ctx).await;
+    Ok(json!({ "content": content, "details": details, "isError": is_error }))
 }
 
 /// Adds the tools of extensions. They replace built-in tools; among extensions, the first one that registered a name has it.

@@ -2,6 +2,7 @@
 //! matches the program fails here.
 
 mod console;
+mod extensions;
 mod format;
 mod links;
 mod matching;
@@ -41,6 +42,13 @@ fn examples_print_what_the_pages_show() {
 #[test]
 fn programs_print_what_the_pages_show() {
     programs::run(&Page::open("docs/rpc.md"));
+}
+
+#[test]
+fn extensions_of_the_pages_load() {
+    for name in ["docs/extensions.md", "docs/custom-tools.md"] {
+        extensions::load(&Page::open(name));
+    }
 }
 
 #[test]

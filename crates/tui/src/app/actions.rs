@@ -16,6 +16,8 @@ use crate::msg::{Action, CommandPurpose, Msg, OpenTarget};
 use crate::screen::ScreenOutput;
 use crate::window;
 
+/// The longest title that an extension sets.
+const MAX_TITLE: usize = 100;
 /// How long a search waits for more input before it reads conversations.
 const SEARCH_DELAY: Duration = Duration::from_millis(150);
 
@@ -61,7 +63,10 @@ impl App {
     /// Sets the title of the window if it changed. The status is known after the first frames.
     pub(super) fn set_title(&mut self) -> Result<(), TuiError> {
         let status = &self.state.status;
-        let title = window::title(status, &self.state.config.directory);
+        let title = match &self.state.extensions.title {
+            Some(title) => osier_protocol::one_line(title, MAX_TITLE),
+            None => window::title(status, &self.state.config.directory),
+        };
         if !status.id.is_empty() && title != self.title {
             self.screen.out().write_all(window::title_sequence(&title).as_bytes())?;
             self.title = title;

@@ -2,7 +2,7 @@
 
 use osier_protocol::{ClientCommand, Dialog, DialogQuestion, UserAnswer, visible, visible_line};
 
-use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
+use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::editor::Editor;
 use crate::key::{Key, KeyCode};
 use crate::msg::{Action, CommandPurpose};
@@ -19,6 +19,7 @@ pub(crate) struct DialogPrompt {
     options: Vec<String>,
     selected: usize,
     editor: Editor,
+    first_shown: Option<u64>,
 }
 
 impl DialogPrompt {
@@ -27,13 +28,13 @@ impl DialogPrompt {
         let options = match &question.dialog {
             Dialog::Select { options } => options.clone(),
             Dialog::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
-            Dialog::Input { .. } => Vec::new(),
+            Dialog::Input { .. } | Dialog::Component { .. } => Vec::new(),
             Dialog::Editor { prefill } => {
                 editor.set(prefill.as_deref().unwrap_or_default());
                 Vec::new()
             }
         };
-        DialogPrompt { id, question, options, selected: 0, editor }
+        DialogPrompt { id, question, options, selected: 0, editor, first_shown: None }
     }
 
     fn is_list(&self) -> bool {
@@ -77,7 +78,14 @@ impl Overlay for DialogPrompt {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => {
                 return self.send(UserAnswer::No { reason: String::new() });
             }
-            (KeyCode::Enter, _) if !key.shift && !key.alt => return self.submit(),
+            (KeyCode::Enter, _) if !key.shift && !key.alt => {
+                // An Enter that was typed before the dialog was visible is not an answer.
+                let is_seen =
+                    self.first_shown.is_some_and(|at| area.now.saturating_sub(at) >= ANSWER_PAUSE_MS);
+                if is_seen {
+                    return self.submit();
+                }
+            }
             (KeyCode::Up, _) if self.is_list() => self.selected = (self.selected + count - 1) % count,
             (KeyCode::Down | KeyCode::Tab, _) if self.is_list() => {
                 self.selected = (self.selected + 1) % count;
@@ -94,6 +102,10 @@ impl Overlay for DialogPrompt {
         if !self.is_list() {
             self.editor.set(&(self.editor.text().to_owned() + text));
         }
+    }
+
+    fn note_shown(&mut self, area: OverlayArea) {
+        self.first_shown.get_or_insert(area.now);
     }
 
     fn view(&self, area: OverlayArea) -> Frame {

@@ -2,13 +2,13 @@
 
 use osier_protocol::entry_view::EntryView;
 use osier_protocol::{
-    ClientEvent, EntryEvent, EntryKind, EntryLine, MoveEvent, MoveReason, Question, TokenCount, TurnOutcome,
-    one_line,
+    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, EntryLine, MoveEvent, MoveReason, Question,
+    TokenCount, TurnOutcome, one_line,
 };
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
 use crate::msg::{Action, LeafMove};
-use crate::overlay::{ApprovalPrompt, DialogPrompt, OverlayEvent};
+use crate::overlay::{ApprovalPrompt, ComponentOverlay, DialogPrompt, OverlayEvent};
 use crate::piece::Piece;
 use crate::state::{TurnNotification, UiState};
 use crate::streamed_reply::StreamedReply;
@@ -142,6 +142,9 @@ pub(super) fn show_question(state: &mut UiState, id: u64, question: Question, ag
     state.activity.open_questions.push(id);
     state.completion = None;
     match question {
+        Question::Dialog(DialogQuestion { title, dialog: Dialog::Component { component }, .. }) => {
+            state.overlays.push(Box::new(ComponentOverlay::new(id, component, title)));
+        }
         Question::Dialog(question) => state.overlays.push(Box::new(DialogPrompt::new(id, question))),
         question => state.overlays.push(Box::new(ApprovalPrompt::new(id, question, agent))),
     }
@@ -206,7 +209,7 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
             return notify_overlays(state, &OverlayEvent::SummaryText(&text));
         }
         ClientEvent::Notice { text } => show_notice(state, &one_line(&text, 400)),
-        ClientEvent::Extension(event) => super::extensions::show(state, event),
+        ClientEvent::Extension(event) => return super::extensions::show(state, event),
         _ => {}
     }
     Vec::new()

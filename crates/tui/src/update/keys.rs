@@ -34,6 +34,9 @@ pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
             outcome => apply_outcome(state, outcome),
         };
     }
+    if let Some(action) = state.extensions.shortcut(key) {
+        return vec![action];
+    }
     if state.tree_request.is_some() && Input::Key(key).is_cancel() {
         state.tree_request = None;
         return Vec::new();

@@ -124,3 +124,26 @@ async fn messages_of_extensions_are_stored_or_start_a_turn() {
     session.turn_ended().await;
     assert_eq!(session.request_texts(), ["remember", "remember", "one", "what now?"]);
 }
+
+#[tokio::test]
+async fn a_request_can_be_replaced() {
+    let source = "export default (pi) => { \
+        pi.on('before_provider_request', (event) => { event.payload.messages.push({ role: 'user', content: [{ type: 'text', text: 'added' }] }); return event.payload; }); \
+        pi.on('before_provider_request', (event) => ({ ...event.payload, system: `${event.payload.messages.length} messages` })); };";
+    let mut session = TestSession::new(&[source], [ScriptedTurn::reply("hi")]).await;
+    session.turn("go").await;
+    assert_eq!(session.request_texts().last().map(String::as_str), Some("added"));
+    assert_eq!(session.model.requests().pop().unwrap().system, "2 messages");
+}
+
+#[tokio::test]
+async fn a_request_of_a_wrong_shape_is_reported_and_not_sent() {
+    let source = "export default (pi) => pi.on('before_provider_request', () => ({ messages: [7] }));";
+    let mut session = TestSession::new(&[source], [ScriptedTurn::reply("hi")]).await;
+    session.send("go").await;
+    let (event, error) = session.failed().await;
+    assert_eq!(event, "before_provider_request");
+    assert!(error.contains("unexpected value"), "{error}");
+    session.turn_ended().await;
+    assert_eq!(session.request_texts().last().map(String::as_str), Some("go"));
+}

@@ -1,0 +1,98 @@
+// Messages of a session as messages for a model, and as text.
+
+const user = (text, timestamp) => ({ role: "user", content: [{ type: "text", text }], timestamp });
+const SUMMARY = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n";
+const BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n";
+
+export function bashExecutionToText({ command, output, exitCode, cancelled, truncated, fullOutputPath }) {
+	let text = `Ran \`${command}\`\n${output ? `\`\`\`\n${output}\n\`\`\`` : "(no output)"}`;
+	if (cancelled) text += "\n\n(command cancelled)";
+	else if (exitCode) text += `\n\nCommand exited with code ${exitCode}`;
+	if (truncated && fullOutputPath) text += `\n\n[Output truncated. Full output: ${fullOutputPath}]`;
+	return text;
+}
+
+/** Only user, assistant and tool result messages; others become user messages. */
+export function convertToLlm(messages) {
+	return messages.flatMap((message) => {
+		switch (message.role) {
+			case "user":
+			case "assistant":
+			case "toolResult":
+				return [message];
+			case "custom":
+				return [{ role: "user", content: typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content, timestamp: message.timestamp }];
+			case "bashExecution":
+				return message.excludeFromContext ? [] : [user(bashExecutionToText(message), message.timestamp)];
+			case "compactionSummary":
+				return [user(`${SUMMARY}${message.summary}\n</summary>`, message.timestamp)];
+			case "branchSummary":
+				return [user(`${BRANCH}${message.summary}</summary>`, message.timestamp)];
+			default:
+				return [];
+		}
+	});
+}
+
+const textOf = (content) => (typeof content === "string" ? content : content.filter((block) => block.type === "text").map((block) => block.text).join(""));
+const MAX_RESULT = 2000;
+
+/** A conversation as text, for a request that summarizes it. */
+export function serializeConversation(messages) {
+	const parts = [];
+	for (const message of messages) {
+		if (message.role === "user") {
+			const text = textOf(message.content);
+			if (text) parts.push(`[User]: ${text}`);
+		} else if (message.role === "assistant") {
+			const thinking = message.content.filter((block) => block.type === "thinking").map((block) => block.thinking);
+			const calls = message.content.filter((block) => block.type === "toolCall").map(({ name, arguments: args }) => `${name}(${Object.entries(args ?? {}).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`);
+			const text = message.content.filter((block) => block.type === "text").map((block) => block.text);
+			if (thinking.length) parts.push(`[Assistant thinking]: ${thinking.join("\n")}`);
+			if (text.length) parts.push(`[Assistant]: ${text.join("\n")}`);
+			if (calls.length) parts.push(`[Assistant tool calls]: ${calls.join("; ")}`);
+		} else if (message.role === "toolResult") {
+			const text = textOf(message.content);
+			const more = text.length - MAX_RESULT;
+			if (text) parts.push(`[Tool result]: ${more > 0 ? `${text.slice(0, MAX_RESULT)}\n\n[... ${more} more characters truncated]` : text}`);
+		}
+	}
+	return parts.join("\n\n");
+}
+
+const words = (value) => (typeof value === "string" ? value.length : JSON.stringify(value ?? "").length);
+/** About four characters are a token. */
+export const estimateTokens = (message) => Math.ceil(words(message.summary ?? message.content ?? message.output) / 4);
+export const calculateContextTokens = (usage) => usage?.totalTokens || (usage?.input ?? 0) + (usage?.output ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+
+const messageOf = (entry) => {
+	if (entry.type === "message") return entry.message;
+	if (entry.type === "custom_message") return { role: "custom", customType: entry.customType, content: entry.content, display: entry.display, details: entry.details, timestamp: Date.parse(entry.timestamp) };
+	if (entry.type === "branch_summary") return { role: "branchSummary", summary: entry.summary, fromId: entry.fromId, timestamp: Date.parse(entry.timestamp) };
+	return undefined;
+};
+export const sessionEntryToContextMessages = (entry) => [messageOf(entry)].filter(Boolean);
+
+/** The messages from the root to an entry, with the last compaction applied. */
+export function buildSessionContext(entries, leafId) {
+	const byId = new Map(entries.map((entry) => [entry.id, entry]));
+	const path = [];
+	for (let entry = byId.get(leafId ?? entries.at(-1)?.id); entry; entry = byId.get(entry.parentId)) path.unshift(entry);
+	let [thinkingLevel, model] = ["off", null];
+	for (const entry of path) {
+		if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
+		else if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
+	}
+	const cut = path.findLastIndex((entry) => entry.type === "compaction");
+	let kept = path;
+	const messages = [];
+	if (cut >= 0) {
+		const compaction = path[cut];
+		messages.push({ role: "compactionSummary", summary: compaction.summary, tokensBefore: compaction.tokensBefore, timestamp: Date.parse(compaction.timestamp) });
+		const first = path.findIndex((entry) => entry.id === compaction.firstKeptEntryId);
+		kept = [...(first >= 0 ? path.slice(first, cut) : []), ...path.slice(cut + 1)];
+	}
+	messages.push(...kept.flatMap(sessionEntryToContextMessages).filter((message) => message.role !== "system"));
+	return { messages, thinkingLevel, model };
+}
+export const getLatestCompactionEntry = (entries) => entries.findLast((entry) => entry.type === "compaction") ?? null;

@@ -1,0 +1,133 @@
+//! `fetch` of extensions. Osier sends the request; the extension reads the body in pieces.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use osier_model::{Environment, plain_http_client};
+use reqwest::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::calls::ExtensionCall;
+use super::session::CallKey;
+use crate::frame::Failure;
+use crate::grants::Grant;
+
+/// The HTTP clients of a session, and the responses whose bodies are not read yet.
+#[derive(Debug, Default)]
+pub(crate) struct FetchState {
+    following: OnceLock<Result<reqwest::Client, String>>,
+    not_following: OnceLock<Result<reqwest::Client, String>>,
+    bodies: Mutex<HashMap<CallKey, Response>>,
+    last: std::sync::atomic::AtomicU64,
+}
+
+impl FetchState {
+    fn bodies(&self) -> MutexGuard<'_, HashMap<CallKey, Response>> {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct FetchRequest {
+    url: String,
+    method: String,
+    headers: Vec<(String, String)>,
+    /// Base64.
+    body: Option<String>,
+    redirect: Option<String>,
+}
+
+/// The most responses with unread bodies of a session.
+const MAX_OPEN: usize = 128;
+
+/// Sends a request. The answer has the status and the headers, and the number of the body.
+pub(super) async fn fetch(call: &ExtensionCall) -> Result<Value, Failure> {
+    call.require(Grant::Network)?;
+    let FetchRequest { url, method, headers, body, redirect } = call.params()?;
+    let url =
+        reqwest::Url::parse(&url).map_err(|_| Failure::new(format!("Failed to parse URL from {url}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Failure::new(format!("fetch failed: the scheme {} is not supported", url.scheme())));
+    }
+    let state = &call.session.fetches;
+    let follows = redirect.as_deref().is_none_or(|redirect| redirect == "follow");
+    let slot = if follows { &state.following } else { &state.not_following };
+    let variables = call.session.options.variables.clone();
+    let environment = Environment::new(move |name| {
+        let found = variables.iter().find(|(known, _)| known.to_str() == Some(name));
+        found.and_then(|(_, value)| value.to_str().map(str::to_owned))
+    });
+    let client =
+        slot.get_or_init(|| plain_http_client(&environment, follows)).clone().map_err(Failure::new)?;
+    let method =
+        reqwest::Method::from_bytes(method.as_bytes()).map_err(|error| Failure::new(error.to_string()))?;
+    let mut request = client.request(method, url);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    if let Some(body) = body {
+        request = request.body(STANDARD.decode(body).unwrap_or_default());
+    }
+    let response = tokio::select! {
+        response = request.send() => response,
+        () = call.cancel.cancelled() => return Err(Failure::new("This operation was aborted")),
+    };
+    let failed =
+        |error: reqwest::Error| Failure::new(format!("fetch failed: {}", osier_engine::error_chain(&error)));
+    let response = response.map_err(failed)?;
+    let headers: Vec<(&str, String)> = response
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect();
+    let number = state.last.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let answer = json!({
+        "body": number,
+        "url": response.url().as_str(),
+        "status": response.status().as_u16(),
+        "statusText": response.status().canonical_reason().unwrap_or_default(),
+        "headers": headers,
+    });
+    let key = (call.extension.process_number, call.extension.number, number);
+    let mut bodies = state.bodies();
+    if bodies.len() >= MAX_OPEN {
+        return Err(Failure::new("fetch failed: too many responses are not read"));
+    }
+    bodies.insert(key, response);
+    Ok(answer)
+}
+
+#[derive(Debug, Deserialize)]
+struct BodyParams {
+    body: u64,
+}
+
+/// The next piece of a body in base64; `null` at its end.
+pub(super) async fn read_body(call: &ExtensionCall) -> Result<Option<String>, Failure> {
+    let BodyParams { body } = call.params()?;
+    let key = (call.extension.process_number, call.extension.number, body);
+    let state = &call.session.fetches;
+    let Some(mut response) = state.bodies().remove(&key) else { return Ok(None) };
+    let chunk = tokio::select! {
+        chunk = response.chunk() => chunk,
+        () = call.cancel.cancelled() => return Err(Failure::new("This operation was aborted")),
+    };
+    match chunk {
+        Ok(Some(bytes)) => {
+            state.bodies().insert(key, response);
+            Ok(Some(STANDARD.encode(bytes)))
+        }
+        Ok(None) => Ok(None),
+        Err(error) => Err(Failure::new(format!("terminated: {}", osier_engine::error_chain(&error)))),
+    }
+}
+
+/// Forgets a body that is not read to its end.
+pub(super) fn close_body(call: &ExtensionCall) -> Result<(), Failure> {
+    let BodyParams { body } = call.params()?;
+    call.session.fetches.bodies().remove(&(call.extension.process_number, call.extension.number, body));
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Models: which ones there are, and calls that extensions make. The cost of a call is stored in the session.
+
+use futures_util::StreamExt;
+use osier_agent::Worker;
+use osier_model::{
+    CacheRetention, Delta, Message, ModelInfo, ReplyDraft, Request, ThinkingLevel, TokenUsage, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::calls::ExtensionCall;
+use crate::frame::Failure;
+
+/// A model as pi describes it.
+pub(super) fn describe(model: &ModelInfo) -> Value {
+    let (price, levels) = (&model.price, model.thinking.choices());
+    json!({
+        "id": model.id,
+        "provider": model.provider,
+        "name": model.name,
+        "api": model.api.name(),
+        "contextWindow": model.context_window,
+        "maxTokens": model.max_output,
+        "reasoning": model.thinking.can_think(),
+        "thinkingLevels": levels.iter().map(|level| level.name()).collect::<Vec<_>>(),
+        "input": if model.images { vec!["text", "image"] } else { vec!["text"] },
+        "cost": { "input": price.input, "output": price.output, "cacheRead": price.cache_read, "cacheWrite": price.cache_write },
+    })
+}
+
+fn worker(call: &ExtensionCall) -> Result<Worker, Failure> {
+    call.session.worker().ok_or_else(|| Failure::new("no agent works in this session"))
+}
+
+/// The models that can be used now.
+pub(super) fn list(call: &ExtensionCall) -> Value {
+    let Some(worker) = call.session.worker() else { return json!([]) };
+    worker.config().model_lookup.usable_models().iter().map(|model| describe(model)).collect()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CompleteParams {
+    model: String,
+    system_prompt: Option<String>,
+    messages: Vec<Value>,
+    #[serde(default)]
+    tools: Vec<ToolSpec>,
+    max_tokens: Option<u64>,
+    thinking: Option<String>,
+}
+
+/// Calls a model. A failure is a message with the reason, as in pi.
+pub(super) async fn complete(call: &ExtensionCall) -> Result<Value, Failure> {
+    let params: CompleteParams = call.params()?;
+    let worker = worker(call)?;
+    let config = worker.config();
+    let error_text = |error: &dyn std::error::Error| Failure::new(osier_engine::error_chain(error));
+    // The lookup may not know a model that was chosen in another way.
+    let current = worker.model_choice().await.map_err(|error| error_text(&error))?.model;
+    let model = match current.full_name() == params.model {
+        true => current,
+        false => config.model_lookup.find(&params.model).map_err(|error| error_text(&error))?,
+    };
+    let mut messages = Vec::new();
+    for message in params.messages {
+        messages.push(Message::from_json(message).map_err(|error| Failure::new(error.to_string()))?);
+    }
+    let mut request = Request::new(model.clone(), messages);
+    request.system = params.system_prompt.unwrap_or_default();
+    (request.tools, request.max_tokens, request.cache) =
+        (params.tools, params.max_tokens, CacheRetention::Off);
+    request.thinking =
+        params.thinking.and_then(|level| ThinkingLevel::parse(&level)).unwrap_or(ThinkingLevel::Off);
+    let mut deltas = config.model.stream(request, call.cancel.clone());
+    let mut reply = ReplyDraft::new(&model, now());
+    let (mut usage, mut requests) = (TokenUsage::default(), 0);
+    let message = loop {
+        let delta = deltas.next().await;
+        let delta = delta.unwrap_or_else(|| reply.end_without_final_delta(call.cancel.is_cancelled()));
+        reply.apply(&delta);
+        match delta {
+            Delta::Retrying { usage: lost, .. } => {
+                usage += lost;
+                requests += u64::from(lost.total_tokens > 0);
+            }
+            Delta::Done(message) | Delta::Failed(_, message) => {
+                usage += message.usage;
+                requests += 1;
+                break message;
+            }
+            _ => {}
+        }
+    };
+    store_usage(call, &model, usage, requests).await;
+    Ok(json!(Message::Assistant(*message)))
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+async fn store_usage(call: &ExtensionCall, model: &ModelInfo, mut usage: TokenUsage, requests: u64) {
+    if usage.total_tokens == 0 {
+        return;
+    }
+    if usage.cost.total == 0.0 {
+        usage.cost = model.price.cost(&usage);
+    }
+    let name = call.extension.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let mut entry = json!({
+        "type": "usage",
+        "kind": "extension",
+        "note": name,
+        "usage": usage,
+        "provider": model.provider,
+        "model": model.id,
+    });
+    if requests > 1 {
+        entry["usage"]["requests"] = json!(requests);
+    }
+    if let Err(error) = call.session.session.append_entry(entry.to_string().as_bytes()).await {
+        tracing::warn!(error = %osier_engine::error_chain(&error), "cannot store the cost of an extension's model call");
+    }
+}
