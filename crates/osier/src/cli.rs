@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
-use crate::{agents, bench, config, demo, doctor, failure, models, run, serve, sessions, trust};
+use crate::{agents, bench, config, demo, doctor, explore, failure, models, run, serve, sessions, trust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -55,6 +55,8 @@ enum CliCommand {
     Models(models::Args),
     /// List the agents that a model can delegate tasks to
     Agents(agents::Args),
+    /// Try a prompt several times at once, then compare the tries and keep one
+    Explore(explore::Args),
     /// Serve sessions over HTTP and WebSockets
     Serve(serve::Args),
     /// Print links and tokens for a gateway
@@ -120,6 +122,11 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             block_on(models::run(args, &home))
         }
         Some(CliCommand::Agents(args)) => agents::run(&args, &home::find()?),
+        Some(CliCommand::Explore(args)) => {
+            let home = home::find()?;
+            let _log = start_log(&home, false);
+            block_on(explore::run(args, home))
+        }
         Some(CliCommand::Serve(args)) => {
             let home = home::find()?;
             let _log = start_log(&home, false);

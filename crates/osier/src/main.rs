@@ -22,6 +22,7 @@ mod config;
 mod confirm;
 mod demo;
 mod doctor;
+mod explore;
 mod failure;
 mod hints;
 mod home;
