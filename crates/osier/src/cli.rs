@@ -12,7 +12,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
-use crate::{agents, bench, config, demo, doctor, extensions, failure, models, run, serve, sessions, trust};
+use crate::{
+    agents, bench, config, demo, doctor, explore, extensions, failure, models, run, serve, sessions, trust,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -55,6 +57,8 @@ enum CliCommand {
     Models(models::Args),
     /// List the agents that a model can delegate tasks to
     Agents(agents::Args),
+    /// Try a prompt several times at once, then compare the tries and keep one
+    Explore(explore::Args),
     /// List, add and remove extensions, and decide what they may do
     Extensions(extensions::command::Args),
     /// Serve sessions over HTTP and WebSockets
@@ -122,6 +126,11 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             block_on(models::run(args, &home))
         }
         Some(CliCommand::Agents(args)) => agents::run(&args, &home::find()?),
+        Some(CliCommand::Explore(args)) => {
+            let home = home::find()?;
+            let _log = start_log(&home, false);
+            block_on(explore::run(args, home))
+        }
         Some(CliCommand::Extensions(args)) => block_on(extensions::command::run(args, home::find()?)),
         Some(CliCommand::Serve(args)) => {
             let home = home::find()?;

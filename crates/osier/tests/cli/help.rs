@@ -49,6 +49,7 @@ fn help_lists_commands_and_options() {
           config       Show the settings and where they come from, or change them
           models       List the available models
           agents       List the agents that a model can delegate tasks to
+          explore      Try a prompt several times at once, then compare the tries and keep one
           extensions   List, add and remove extensions, and decide what they may do
           serve        Serve sessions over HTTP and WebSockets
           token        Print links and tokens for a gateway
