@@ -74,6 +74,8 @@ impl ClientPosition {
         let old_leaf = self.set_leaf(new_leaf.clone());
         let view = view?;
         let (reason, summary) = match &view.content {
+            // After tries, the leaf of the log returns to where the client is all the time.
+            _ if view.kind == EntryKind::Leaf && new_leaf == old_leaf => return None,
             _ if view.kind == EntryKind::Leaf => (move_reason(view.reason), None),
             EntryContent::BranchSummary(summary) if summarizes_old_branch(summary, old_leaf.as_ref()) => {
                 (MoveReason::Move, Some(summary))

@@ -2,7 +2,7 @@
 //! the agent that it works for.
 
 use osier_tools::ApprovalMode;
-use osier_tools::approvals::Approvals;
+use osier_tools::approvals::{Allowance, Approvals};
 
 use crate::context::AgentContext;
 
@@ -22,13 +22,22 @@ impl AgentContext {
 
     /// What the user allowed in this session, or in this run if the session is not trusted.
     pub(crate) fn own_approvals(&self) -> Approvals {
-        match self.config.trust_session_approvals {
+        let mut approvals = match self.config.trust_session_approvals {
             true => {
                 let settings = self.session.tree().marks().settings().clone();
                 Approvals::from_settings(&settings.into_iter().collect())
             }
             false => self.state().run_approvals.clone(),
+        };
+        if self.is_confined() {
+            approvals.allowed.retain(|allowance| !matches!(allowance, Allowance::Outside(_)));
         }
+        approvals
+    }
+
+    /// Whether the agent works in its own copy of the project, which its commands never leave.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.config.tool_context.confinement.is_some()
     }
 
     /// The mode that was chosen for this run or for this session. `None` if none was chosen.

@@ -18,8 +18,8 @@ impl Turn {
         ctx: &ToolContext,
         outcome: &ToolOutcome,
     ) -> Option<Question> {
-        let denial =
-            sandbox_denial(outcome).filter(|_| ctx.sandbox.is_some() && self.agent.config.has_user)?;
+        let may_ask = ctx.sandbox.is_some() && self.agent.config.has_user && !self.agent.is_confined();
+        let denial = sandbox_denial(outcome).filter(|_| may_ask)?;
         let command = call.arguments.get("command")?.as_str()?.to_owned();
         Some(Question::Tool(ToolQuestion {
             call: call.clone(),

@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::hooks::RequestPurpose;
+use crate::worker::Worker;
 
 /// Why a summary failed. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +53,7 @@ pub(crate) struct Summarizer<'a> {
     agent: &'a AgentContext,
     model: Arc<ModelInfo>,
     cancel: &'a CancellationToken,
+    system: &'a str,
     usage: TokenUsage,
     requests: u64,
 }
@@ -68,7 +70,26 @@ impl AgentContext {
             Some(model) => model.clone(),
             None => self.model_choice().await?.model,
         };
-        Ok(Summarizer { agent: self, model, cancel, usage: TokenUsage::default(), requests: 0 })
+        let (system, usage) = (summary::SYSTEM_PROMPT, TokenUsage::default());
+        Ok(Summarizer { agent: self, model, cancel, system, usage, requests: 0 })
+    }
+
+    /// Asks the model that writes summaries something else. Returns its answer and its full name; the cost is stored as usage
+    /// of this kind.
+    pub(crate) async fn ask_model(
+        &self,
+        system: &str,
+        prompt: String,
+        kind: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(String, String), AgentError> {
+        let mut summarizer = self.summarizer(cancel).await?;
+        summarizer.system = system;
+        let answer = summarizer.request_summary(prompt, false).await;
+        let Summarizer { model, usage, requests, .. } = summarizer;
+        self.remember_usage(&model, usage, requests, kind, "");
+        self.store_unrecorded_usage().await?;
+        Ok((answer?, model.full_name()))
     }
 
     /// Keeps the cost of a failed request until [`AgentContext::store_unrecorded_usage`] stores it.
@@ -121,6 +142,18 @@ impl AgentContext {
             let lines = self.read_lines(state, &wanted).await?;
             asks.feed(&lines);
         }
+    }
+}
+
+impl Worker {
+    /// Asks the model that writes summaries something else, without the conversation. Returns its answer and its full name.
+    pub async fn ask_model(
+        &self,
+        system: &str,
+        prompt: String,
+        kind: &str,
+    ) -> Result<(String, String), AgentError> {
+        self.agent.ask_model(system, prompt, kind, &CancellationToken::new()).await
     }
 }
 
@@ -180,7 +213,7 @@ impl Summarizer<'_> {
         }
         let max_tokens = self.max_answer_tokens(&prompt, is_intermediate);
         let mut request = Request::new(self.model.clone(), vec![Message::user(prompt)]);
-        request.system = summary::SYSTEM_PROMPT.to_owned();
+        request.system = self.system.to_owned();
         request.cache = CacheRetention::Off;
         request.max_tokens = max_tokens;
         let purpose = RequestPurpose::Summary;
@@ -236,8 +269,8 @@ impl Summarizer<'_> {
     fn max_answer_tokens(&self, prompt: &str, is_intermediate: bool) -> Option<u64> {
         let window = self.model.context_window;
         // Token estimates are inexact, so keep a margin.
-        let available = window
-            .saturating_sub(estimate_tokens(prompt) + estimate_tokens(summary::SYSTEM_PROMPT) + window / 32);
+        let available =
+            window.saturating_sub(estimate_tokens(prompt) + estimate_tokens(self.system) + window / 32);
         let available = if is_intermediate { available / 2 } else { available };
         (available < self.model.max_output).then_some(available.max(MIN_ANSWER_TOKENS))
     }

@@ -72,6 +72,16 @@ impl Turn {
         Ok(())
     }
 
+    /// Ends what the calls of a dead process left. Their results stay missing.
+    pub(crate) async fn abandon_calls(&self) -> Result<(), AgentError> {
+        let Tail::Calling(calls) = self.read_tail().await? else { return Ok(()) };
+        let ctx = self.tool_context().await?;
+        for CheckedCall { call, .. } in calls.into_iter().map(CheckedCall::new) {
+            self.agent.config.tools.abandon(&call, &ctx).await;
+        }
+        Ok(())
+    }
+
     /// Stores results for calls that do not run.
     pub(crate) async fn stop_calls(
         &self,

@@ -193,6 +193,7 @@ impl Turn {
             return Ok(CommandReply::Done);
         };
         let expanded = self.agent.expand_prompt(&mut prompt).await?;
+        self.abandon_calls().await?;
         self.agent.clear_returned_prompts().await?;
         self.agent.record_model_choice().await?;
         self.agent.update_system_prompt().await?;

@@ -6,7 +6,7 @@ use osier_agent::hooks::SessionStartReason;
 use osier_agent::{AgentConfig, Hooks, PreparedRequest, Worker};
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::ClientCommand;
-use osier_session::{Cursor, Session};
+use osier_session::{Cursor, CursorId, Session};
 use osier_tools::ApprovalMode;
 use osier_tree::Place;
 
@@ -132,8 +132,11 @@ impl Engine {
         let agent = match live.agents.find(cursor.id(), spec.is_one_shot).await {
             Ok(agent) => agent,
             Err(vacant) => {
+                if cursor.id() == CursorId::MAIN && spec.parent.is_none() {
+                    self.finish_interrupted_explores(live).await?;
+                }
                 let worker = self.start_worker(live, cursor, spec).await?;
-                let agent = LiveAgent::new(worker, live.clone(), spec.is_one_shot);
+                let agent = LiveAgent::new(worker, live.clone(), self.clone(), spec.clone());
                 vacant.insert(&agent);
                 // The hooks may connect to the agent too.
                 let AgentStart { reason, previous_session_file } = spec.start.clone();

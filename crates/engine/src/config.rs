@@ -8,6 +8,7 @@ use osier_session::SessionEnv;
 use osier_store::FileStore;
 
 use crate::configured_store::ConfiguredStore;
+use crate::explore::ExploreConfig;
 
 /// The configuration of an [`crate::Engine`].
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct EngineConfig {
     pub foreign_marks: Option<PathBuf>,
     /// The folder of the long tool outputs that are kept beside the sessions.
     pub tool_outputs: Option<PathBuf>,
+    /// Where tries work; `None` means that prompts cannot be explored.
+    pub explore: Option<ExploreConfig>,
 }
 
 /// No stores: nothing can be found or created.
@@ -36,6 +39,7 @@ impl Default for EngineConfig {
             hooks: Arc::default(),
             foreign_marks: None,
             tool_outputs: None,
+            explore: None,
         }
     }
 }

@@ -10,6 +10,8 @@ use osier_tree::search_query::InvalidPattern;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::{Value, json};
 
+use crate::explore::ExploreError;
+
 /// How many ids a message lists.
 const MAX_LISTED: usize = 5;
 
@@ -26,6 +28,8 @@ pub enum EngineError {
     Plan(#[from] PlanError),
     #[error(transparent)]
     BadPattern(#[from] InvalidPattern),
+    #[error(transparent)]
+    Explore(#[from] ExploreError),
     #[error(transparent)]
     Model(LookupError),
     /// A model for summaries that the user or a setting names.
@@ -107,6 +111,7 @@ impl EngineError {
             }
             EngineError::Plan(error) => error.code(),
             EngineError::BadPattern(_) => ErrorCode::BadPattern,
+            EngineError::Explore(error) => error.code(),
             EngineError::SessionNotFound { .. } | EngineError::FileNotFound { .. } => {
                 ErrorCode::SessionNotFound
             }

@@ -13,6 +13,7 @@
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; the state that agents in one directory share; choosing an agent's model |
 //! | `subagents/` | tasks that a model delegates to other agents, each in its own session |
+//! | `explore/` | tries of one prompt at the same time, each on its own branch and in its own copy of the project |
 //! | `operations/` | the operations, one module each; those that read write to a callback |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
 //! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs`, `contract_engine.rs` | tests that every client must pass, whatever its transport |
@@ -35,6 +36,7 @@ mod create;
 mod deferred_store;
 mod engine;
 mod error;
+mod explore;
 mod find;
 mod followed_events;
 mod git_branch;
@@ -68,6 +70,7 @@ pub use contract_engine::{ContractEngine, scripted_agent};
 pub use create::{KeepWhen, NewSession};
 pub use engine::Engine;
 pub use error::{EngineError, join_some};
+pub use explore::{ExploreConfig, ExploreError};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
 pub use followed_events::FollowedEvents;
 pub use git_branch::current_branch;

@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
+use crate::agents::AgentSpec;
+use crate::engine::Engine;
 use crate::live_sessions::LiveSession;
 
 /// An agent that works in a live session.
@@ -20,13 +22,22 @@ pub(crate) struct LiveAgent {
     is_one_shot: bool,
     /// Keeps the session open.
     pub(crate) live: Arc<LiveSession>,
+    /// What it was started with.
+    pub(crate) engine: Engine,
+    pub(crate) spec: AgentSpec,
     /// Canceled when the agent ends.
     ended: CancellationToken,
 }
 
 impl LiveAgent {
-    pub(crate) fn new(worker: Worker, live: Arc<LiveSession>, is_one_shot: bool) -> Arc<LiveAgent> {
-        Arc::new(LiveAgent { worker, is_one_shot, live, ended: CancellationToken::new() })
+    pub(crate) fn new(
+        worker: Worker,
+        live: Arc<LiveSession>,
+        engine: Engine,
+        spec: AgentSpec,
+    ) -> Arc<LiveAgent> {
+        let (is_one_shot, ended) = (spec.is_one_shot, CancellationToken::new());
+        Arc::new(LiveAgent { worker, is_one_shot, live, engine, spec, ended })
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 use crate::configured_store::resolve_links;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::explore::running_explores::RunningExplores;
 use crate::live_agents::LiveAgents;
 use crate::operations::switch::observe;
 use crate::stored::StoredSession;
@@ -27,6 +28,8 @@ pub struct LiveSession {
     pub(crate) agents: LiveAgents,
     /// The tasks of its sub-agents that run now.
     pub(crate) tasks: Arc<RunningTasks>,
+    /// The tries that run now.
+    pub(crate) explores: RunningExplores,
     hooks: Arc<Hooks>,
     is_close_announced: AtomicBool,
 }
@@ -177,6 +180,7 @@ impl Engine {
             session,
             agents: LiveAgents::default(),
             tasks: Arc::default(),
+            explores: RunningExplores::default(),
             hooks: self.config().hooks.clone(),
             is_close_announced: AtomicBool::new(false),
         });

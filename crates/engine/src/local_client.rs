@@ -9,6 +9,8 @@ use osier_protocol::{
     Attached, Client, ClientCommand, ClientError, CommandReply, LogPosition, QueryAnswer, SessionQuery,
 };
 
+use crate::agents::AgentSpec;
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::live_agents::AgentConnection;
 use crate::live_sessions::LiveSession;
@@ -30,6 +32,15 @@ impl LocalClient {
         &self.connection.agent().live
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.connection.agent().engine
+    }
+
+    /// What the agent was started with.
+    pub(crate) fn spec(&self) -> &AgentSpec {
+        &self.connection.agent().spec
+    }
+
     /// The agent, for callers in this process that need more than the protocol.
     pub fn worker(&self) -> &Worker {
         &self.connection.agent().worker
@@ -42,12 +53,19 @@ impl Client for LocalClient {
         Ok(match command {
             ClientCommand::CancelTasks { task } => self.live().tasks.cancel(task.as_deref())?,
             ClientCommand::SteerTask { task, text } => self.live().tasks.steer(&task, text).await?,
+            ClientCommand::Explore(command) => CommandReply::Explore(Box::new(self.explore(command).await?)),
             command => self.worker().send(command).await.map_err(EngineError::from)?,
         })
     }
 
     async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {
-        Ok(queries::answer_query(self.worker(), query).await?)
+        Ok(match query {
+            SessionQuery::Explores => QueryAnswer::Explores { explores: self.explores().await? },
+            SessionQuery::CompareTries { explore, left, right } => QueryAnswer::CompareTries(Box::new(
+                self.compare_tries(explore.as_deref(), left, right).await?,
+            )),
+            query => queries::answer_query(self.worker(), query).await?,
+        })
     }
 
     async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {

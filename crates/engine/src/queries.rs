@@ -81,6 +81,8 @@ pub(crate) async fn answer_from_session(
             QueryAnswer::Subagents { batches }
         }
         SessionQuery::Sandbox
+        | SessionQuery::Explores
+        | SessionQuery::CompareTries { .. }
         | SessionQuery::Agents
         | SessionQuery::Models
         | SessionQuery::ModelDetails

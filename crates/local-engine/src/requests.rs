@@ -49,6 +49,12 @@ impl LocalEngine {
                 let text = self.export(&session, &format, at.as_deref()).await?;
                 Ok(EngineReply::Exported { text })
             }
+            EngineRequest::ListExplores => {
+                let (engine, directories) = (self.engine(), self.options.directories.clone());
+                let mut explores = on_other_thread(move || engine.list_explores()).await;
+                explores.retain(|explore| directories.allows(Path::new(&explore.cwd)));
+                Ok(EngineReply::Explores { explores })
+            }
             EngineRequest::Settings => {
                 let home = self.home();
                 let settings = on_other_thread(move || settings_page::setting_rows(&home)).await;
@@ -79,6 +85,7 @@ impl LocalEngine {
             agent: options.agent_id,
             query: options.query.map(|query| SearchQuery::parse(&query)).transpose()?,
             named: options.named,
+            subagents: options.subagents,
             limit: options.limit.filter(|_| !filters_later),
         };
         let list = self.engine().list(&list).await?;

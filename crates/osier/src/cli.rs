@@ -12,7 +12,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
-use crate::{agents, bench, config, demo, doctor, extensions, failure, models, run, serve, sessions, trust};
+use crate::{
+    agents, bench, config, demo, doctor, explore, extensions, failure, models, run, serve, sessions, trust,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -57,6 +59,8 @@ enum CliCommand {
     Agents(agents::Args),
     /// List, add and remove extensions, and decide what they may do
     Extensions(extensions::command::Args),
+    /// Try a prompt several times at once, then compare the tries and keep one
+    Explore(explore::Args),
     /// Serve sessions over HTTP and WebSockets
     Serve(serve::Args),
     /// Print links and tokens for a gateway
@@ -123,6 +127,11 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         }
         Some(CliCommand::Agents(args)) => agents::run(&args, &home::find()?),
         Some(CliCommand::Extensions(args)) => block_on(extensions::command::run(args, home::find()?)),
+        Some(CliCommand::Explore(args)) => {
+            let home = home::find()?;
+            let _log = start_log(&home, false);
+            block_on(explore::run(args, home))
+        }
         Some(CliCommand::Serve(args)) => {
             let home = home::find()?;
             let _log = start_log(&home, false);

@@ -23,6 +23,7 @@ mod config;
 mod confirm;
 mod demo;
 mod doctor;
+mod explore;
 mod extensions;
 mod failure;
 mod hints;

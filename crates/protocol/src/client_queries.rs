@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::explore::{ExploreReport, TryComparison};
 use crate::query::{
     AgentDescription, CompactionDetails, EntriesAnswer, EntryAnswer, ForkPoint, Landmark, ModelDetails,
     PathAnswer, PromptCommand, QueryAnswer, SandboxStatus, SessionQuery, SessionStatus,
@@ -57,6 +58,9 @@ queries! {
     agents() -> Vec<AgentDescription>: SessionQuery::Agents => QueryAnswer::Agents { agents } => agents;
     subagents() -> Vec<SubagentProjection>:
         SessionQuery::Subagents => QueryAnswer::Subagents { batches } => batches;
+    explores() -> Vec<ExploreReport>: SessionQuery::Explores => QueryAnswer::Explores { explores } => explores;
+    compare_tries(explore: Option<String>, left: u32, right: u32) -> TryComparison:
+        SessionQuery::CompareTries { explore, left, right } => QueryAnswer::CompareTries(comparison) => *comparison;
     card() -> Card: SessionQuery::Card => QueryAnswer::Card { card } => card;
     usage() -> UsageReport: SessionQuery::Usage => QueryAnswer::Usage { usage } => usage;
     search(query: String) -> Vec<EntryId>: SessionQuery::Search { query } => QueryAnswer::Search { ids } => ids;

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::explore::ExploreCommand;
 use crate::extension_event::ExtensionInput;
 use crate::prompt::{Prompt, PromptTiming};
 use crate::question::UserAnswer;
@@ -46,6 +47,8 @@ pub enum ClientCommand {
         task: String,
         text: String,
     },
+    /// Tries a prompt several times at once, and handles the tries.
+    Explore(ExploreCommand),
     /// Stops the running shell command. A turn goes on.
     StopShell,
     /// Empties the queue and returns the queued prompts.

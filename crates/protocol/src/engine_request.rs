@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine_client::ForkOptions;
+use crate::explore::StoredExplore;
 use crate::session_ref::SessionRef;
 
 /// A request to an engine.
@@ -54,6 +55,8 @@ pub enum EngineRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<EntryId>,
     },
+    /// The copies of projects that tries of all sessions left.
+    ListExplores,
     /// The settings that a client can change.
     Settings,
     /// Changes a setting permanently.
@@ -81,6 +84,9 @@ pub struct ListSessions {
     /// Only sessions with a name.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub named: bool,
+    /// Also the sessions of sub-agents.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub subagents: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
@@ -107,6 +113,9 @@ pub enum EngineReply {
     },
     Exported {
         text: String,
+    },
+    Explores {
+        explores: Vec<StoredExplore>,
     },
     Settings {
         settings: Vec<SettingRow>,

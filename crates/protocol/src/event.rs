@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::LogPosition;
+use crate::explore::ExploreReport;
 use crate::extension_event::ExtensionEvent;
 use crate::question::Question;
 
@@ -117,6 +118,10 @@ pub enum ClientEvent {
         /// The call that delegated the task.
         call: String,
         panel: Box<TaskPanel>,
+    },
+    /// The tries of a prompt, whenever one of them changes.
+    Explore {
+        report: Box<ExploreReport>,
     },
     /// A notice for the user that needs no answer.
     Notice {

@@ -8,6 +8,7 @@
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
 //! | [`event`], [`extension_event`] | the events that every attached client receives; what extensions show |
+//! | [`explore`] | tries of one prompt: commands, reports, what keeping one did |
 //! | [`prompt`], [`ready_message`], [`question`] | prompts and their queue; messages that a program builds; questions to the user and their answers |
 //! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 
@@ -18,6 +19,7 @@ pub mod engine_client;
 pub mod engine_request;
 pub mod error;
 pub mod event;
+pub mod explore;
 pub mod extension_event;
 pub mod prompt;
 pub mod query;
@@ -40,6 +42,7 @@ pub use error::ClientError;
 pub use event::{
     BacktrackEvent, ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome,
 };
+pub use explore::{ExploreCommand, ExploreReply, ExploreReport};
 pub use extension_event::{ExtensionEvent, ExtensionInput, NotifyType, WidgetPlacement};
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::client::LogPosition;
+use crate::explore::{ExploreReport, TryComparison};
 use crate::tree_snapshot::TreeSnapshot;
 
 /// A question about a session.
@@ -62,6 +63,15 @@ pub enum SessionQuery {
     Agents,
     /// The batches of sub-agents in this session, in log order.
     Subagents,
+    /// The prompts that were tried several times in this session, oldest first.
+    Explores,
+    /// Two tries side by side. Without a name, those of the latest explore.
+    CompareTries {
+        #[serde(default)]
+        explore: Option<String>,
+        left: u32,
+        right: u32,
+    },
     /// The session as lists show it.
     Card,
     Usage,
@@ -126,6 +136,10 @@ pub enum QueryAnswer {
     Subagents {
         batches: Vec<SubagentProjection>,
     },
+    Explores {
+        explores: Vec<ExploreReport>,
+    },
+    CompareTries(Box<TryComparison>),
     Card {
         card: Card,
     },

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::explore::ExploreReply;
 use crate::prompt::Prompt;
 
 /// The reply to a command.
@@ -32,6 +33,7 @@ pub enum CommandReply {
     Stored {
         entry: EntryId,
     },
+    Explore(Box<ExploreReply>),
     /// The shell command has ended; `entry` holds its output.
     Ran {
         entry: EntryId,

@@ -1,7 +1,7 @@
 //! The commands, as clients write them.
 
 use osier_protocol::{
-    ApprovalMode, EntryId, Image, ListSessions, MoveCommand, NewSessionOptions, UserCommand,
+    ApprovalMode, EntryId, ExploreCommand, Image, ListSessions, MoveCommand, NewSessionOptions, UserCommand,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -123,6 +123,9 @@ commands! {
     GetSubagents "get_subagents",
     CancelTasks "cancel_tasks" { #[serde(default)] task: Option<String> },
     SteerTask "steer_task" { task: String, message: String },
+    Explore "explore"(ExploreCommand),
+    GetExplores "get_explores",
+    CompareTries "compare_tries" { #[serde(default)] explore: Option<String>, left: u32, right: u32 },
     SetApprovalMode "set_approval_mode" { mode: ApprovalMode },
     GetSnapshot "get_snapshot" {
         #[serde(default)] since: Option<usize>,

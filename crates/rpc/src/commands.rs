@@ -106,6 +106,11 @@ impl RpcServer {
             RpcCommand::SteerTask { task, message } => {
                 session.store_with(ClientCommand::SteerTask { task, text: message }).await
             }
+            RpcCommand::Explore(command) => session.explore(command).await,
+            RpcCommand::GetExplores => session.explores().await,
+            RpcCommand::CompareTries { explore, left, right } => {
+                session.compare_tries(explore, left, right).await
+            }
             RpcCommand::SetApprovalMode { mode } => {
                 session.store_with(ClientCommand::SetApproval { mode }).await
             }

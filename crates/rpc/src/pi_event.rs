@@ -1,7 +1,7 @@
 //! The events as they are written: pi's, with pi's fields, and those that pi does not have.
 
 use osier_protocol::subagents::TaskPanel;
-use osier_protocol::{BacktrackEvent, EntryId, ExtensionEvent, MoveReason};
+use osier_protocol::{BacktrackEvent, EntryId, ExploreReport, ExtensionEvent, MoveReason};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -62,6 +62,10 @@ pub(crate) enum PiEvent<'a> {
         batch_id: &'a str,
         tool_call_id: &'a str,
         panel: &'a TaskPanel,
+    },
+    /// Beyond pi: the tries of a prompt.
+    Explore {
+        report: &'a ExploreReport,
     },
     QueueUpdate {
         steering: &'a [String],

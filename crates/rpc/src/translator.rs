@@ -119,6 +119,7 @@ impl Translator {
             ClientEvent::SubagentTask { batch_id, call, panel } => {
                 self.emit(&PiEvent::SubagentTask { batch_id, tool_call_id: call, panel });
             }
+            ClientEvent::Explore { report } => self.emit(&PiEvent::Explore { report }),
             ClientEvent::Notice { text } => self.notify(text, "info"),
             ClientEvent::Extension(event) => self.handle_extension(event),
         }

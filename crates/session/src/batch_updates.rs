@@ -80,9 +80,7 @@ impl Session {
         let interrupted = self.interrupted_batches(state).await?;
         let current = |seq: Seq, line: &[u8]| match statuses.get(&seq) {
             Some(status) => each(seq, &with_status(line, status)),
-            None if interrupted.contains(&seq) && is_running(line) => {
-                each(seq, &with_status(line, "interrupted"))
-            }
+            None if interrupted.contains(&seq) => each(seq, &with_status(line, "interrupted")),
             None => each(seq, line),
         };
         self.for_each_line(state.version, seqs, current).await
@@ -108,11 +106,19 @@ impl Session {
         Ok(subagent_projections(&state.tree, &lines, liveness))
     }
 
-    /// The batches without an end, if no turn runs in the session.
+    /// The batches of calls without an end, if no turn runs in the session.
     async fn interrupted_batches(&self, state: &SessionState) -> Result<Vec<Seq>, StoreError> {
         let open = open_batches(&state.tree);
-        let is_idle = !open.is_empty() && self.store().leases(self.key()).await?.is_empty();
-        Ok(if is_idle { open } else { Vec::new() })
+        if open.is_empty() || !self.store().leases(self.key()).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut interrupted = Vec::new();
+        self.for_each_line(state.version, &open, |seq, line| {
+            interrupted.extend(is_running_call(line).then_some(seq));
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(interrupted)
     }
 
     /// The status of each updated batch.
@@ -134,11 +140,12 @@ impl Session {
     }
 }
 
-/// Whether a batch is stored as running.
-fn is_running(batch: &[u8]) -> bool {
+/// Whether a batch is stored as running and belongs to a call. Another program's batch has no turn that could be idle.
+fn is_running_call(batch: &[u8]) -> bool {
     let entry = parse_entry(batch).ok();
     let content = entry.as_ref().and_then(|entry| entry.object().get("content"));
-    content.and_then(|content| content.get("status")).and_then(RawJson::text).as_deref() == Some("running")
+    let text = |key| content.and_then(|content| content.get(key)).and_then(RawJson::text);
+    text("status").as_deref() == Some("running") && text("toolCallId").is_some()
 }
 
 /// The updated batches, each with its latest update.

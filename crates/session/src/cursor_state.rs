@@ -105,6 +105,10 @@ impl CursorState {
     /// The effect of an entry of another cursor (`by`) or another process on this cursor.
     fn effect_of(&self, tree: &SessionTree, seq: Seq, cursor: Option<CursorId>) -> Option<CursorEffect> {
         let head = tree.head(seq);
+        // Tries start at a position that all others keep.
+        if head.kind == EntryKind::ExploreTry {
+            return None;
+        }
         if let Some(continuation) = self.continuation
             && head.kind != EntryKind::Leaf
             && continuation.includes_child_of(tree, head.parent)

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use osier_engine::{ConfiguredStore, Engine, EngineConfig, KeepWhen, ListOptions, ModelCatalog, NewSession};
+use osier_engine::{
+    ConfiguredStore, Engine, EngineConfig, ExploreConfig, KeepWhen, ListOptions, ModelCatalog, NewSession,
+};
 use osier_model::{Environment, Registry};
 use osier_session::SessionEnv;
 use osier_store_mysql::MySqlStore;
@@ -229,6 +231,10 @@ impl Home {
             hooks: self.engine.config().hooks.clone(),
             foreign_marks: Some(self.folder.join("foreign")),
             tool_outputs: Some(self.outputs()),
+            explore: Some(ExploreConfig {
+                worktrees: self.folder.join("worktrees"),
+                max_copy_bytes: self.settings.explore_copy_bytes,
+            }),
         }
     }
 

@@ -37,6 +37,8 @@ pub struct ToolContext {
     pub secrets: Arc<Secrets>,
     /// Restricts commands. `None`: commands have the user's permissions.
     pub sandbox: Option<Arc<Sandbox>>,
+    /// Tools do not open files anywhere else. `None`: anywhere that the user allows.
+    pub confinement: Option<Arc<Confinement>>,
     /// The fingerprint of the approved preview. Any other change is refused.
     pub approved: Option<ChangeFingerprint>,
 }
@@ -56,6 +58,7 @@ impl ToolContext {
             protected: Arc::default(),
             secrets: Arc::default(),
             sandbox: None,
+            confinement: None,
             approved: None,
         }
     }
@@ -66,6 +69,20 @@ impl ToolContext {
             Some(rest) => Some(self.env.home.as_ref()?.join(rest.trim_start_matches('/'))),
             None => Some(self.cwd.join(given)),
         }
+    }
+}
+
+/// The only places where tools open files. All paths are without links.
+#[derive(Debug, Clone, Default)]
+pub struct Confinement {
+    pub root: PathBuf,
+    /// Folders outside the root that can be read.
+    pub readable: Vec<PathBuf>,
+}
+
+impl Confinement {
+    pub(crate) fn allows(&self, real: &std::path::Path) -> bool {
+        real.starts_with(&self.root) || self.readable.iter().any(|folder| real.starts_with(folder))
     }
 }
 

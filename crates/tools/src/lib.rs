@@ -40,7 +40,7 @@ mod window;
 pub use approvals::{Allowance, ApprovalMode, Approvals, Decision, denied_outcome};
 pub use builtin::todo::{Todo, TodoStatus, todos_from_details};
 pub use builtin::walk::unignored_files;
-pub use context::{CommandEnv, ToolContext, ToolLimits};
+pub use context::{CommandEnv, Confinement, ToolContext, ToolLimits};
 pub use files_read::{FileStamp, FilesRead};
 pub use fingerprint::ChangeFingerprint;
 pub use outcome::{ResultBlock, ToolOutcome};

@@ -78,6 +78,12 @@ impl ResolvedPath {
         let real = resolve_links(&wanted).map_err(|error| {
             ToolOutcome::failed(format!("cannot resolve {}: {}", escape_name(given), io_error_text(&error)))
         })?;
+        if let Some(confinement) = ctx.confinement.as_ref().filter(|confinement| !confinement.allows(&real)) {
+            let (name, root) = (escape_name(given), escape_name(&confinement.root));
+            return Err(ToolOutcome::failed(format!(
+                "{name} is outside {root}, your own copy of the project, so tools cannot open it; use a path inside the copy"
+            )));
+        }
         if let Some(kernel) = kernel_folder(&real) {
             let name = escape_name(given);
             return Err(ToolOutcome::failed(format!(

@@ -16,6 +16,8 @@ pub struct ProtectedPaths {
     extra_key_files: Vec<PathBuf>,
     /// Folders in which tools do not change anything.
     read_only_folders: Vec<PathBuf>,
+    /// Folders inside these in which tools may change files.
+    writable_folders: Vec<PathBuf>,
 }
 
 impl ProtectedPaths {
@@ -26,7 +28,15 @@ impl ProtectedPaths {
             key_folders: vec![home.to_owned(), home.join("keys")],
             extra_key_files: files.into_iter().collect(),
             read_only_folders: vec![home.to_owned()],
+            writable_folders: Vec::new(),
         }
+    }
+
+    /// Allows changes in a folder, a path without links, although it is inside a read-only one.
+    #[must_use]
+    pub fn with_writable_folder(mut self, folder: PathBuf) -> ProtectedPaths {
+        self.writable_folders.push(folder);
+        self
     }
 
     /// Adds folders in which tools do not change anything.
@@ -54,6 +64,9 @@ impl ProtectedPaths {
     /// Whether a link-free path is inside a read-only folder. Compares every folder above it, so that another name for such a
     /// folder does not help.
     pub(crate) fn is_read_only(&self, real: &Path) -> bool {
+        if self.writable_folders.iter().any(|folder| real.starts_with(folder)) {
+            return false;
+        }
         let sealed: Vec<(u64, u64)> = self
             .read_only_folders
             .iter()

@@ -49,7 +49,7 @@ pub struct SandboxRules {
     /// More writable folders.
     pub write: Vec<PathBuf>,
     pub hide: Vec<PathBuf>,
-    /// Below `hide`, but readable.
+    /// Below `hide`, but readable. Also writable, if `write` or `project` has the same path.
     pub show: Vec<PathBuf>,
     pub network: NetworkAccess,
     pub unix_sockets: bool,
@@ -90,6 +90,12 @@ impl Sandbox {
     /// Creates the sandbox. It is tested when the state is first needed.
     pub fn new(rules: SandboxRules, launcher: impl Into<PathBuf>) -> Sandbox {
         Sandbox { rules, launcher: launcher.into(), state: OnceLock::new(), temp: OnceLock::new() }
+    }
+
+    /// A sandbox with other rules. It is tested separately.
+    #[must_use]
+    pub fn with_rules(&self, rules: SandboxRules) -> Sandbox {
+        Sandbox::new(rules, &self.launcher)
     }
 
     /// Tests the sandbox in the background, so that the first command does not wait for it.

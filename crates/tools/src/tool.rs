@@ -117,4 +117,7 @@ pub trait Toolbox: Send + Sync + Debug {
     async fn resume(&self, _call: &ToolCall, _ctx: &ToolContext) -> Option<ToolOutcome> {
         None
     }
+
+    /// Ends what a call left that a process did not finish, because the conversation goes on without its result.
+    async fn abandon(&self, _call: &ToolCall, _ctx: &ToolContext) {}
 }

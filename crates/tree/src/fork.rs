@@ -166,6 +166,7 @@ fn is_copied(kind: EntryKind) -> bool {
             | EntryKind::DeleteBranch
             | EntryKind::RestoreBranch
             | EntryKind::EntryUpdate
+            | EntryKind::ExploreTry
     )
 }
 

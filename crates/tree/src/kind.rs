@@ -25,10 +25,11 @@ pub enum EntryKind {
     EntryUpdate,
     SubagentBatch,
     SubagentResult,
+    ExploreTry,
 }
 
 impl EntryKind {
-    pub const ALL: [EntryKind; 20] = [
+    pub const ALL: [EntryKind; 21] = [
         EntryKind::Unknown,
         EntryKind::Message,
         EntryKind::ModelChange,
@@ -49,6 +50,7 @@ impl EntryKind {
         EntryKind::EntryUpdate,
         EntryKind::SubagentBatch,
         EntryKind::SubagentResult,
+        EntryKind::ExploreTry,
     ];
 
     /// The name in JSON output. On disk, Osier's own kinds use their `custom_type` instead.
@@ -74,6 +76,7 @@ impl EntryKind {
             EntryKind::EntryUpdate => "entry_update",
             EntryKind::SubagentBatch => "subagent_batch",
             EntryKind::SubagentResult => "subagent_result",
+            EntryKind::ExploreTry => "explore_try",
         }
     }
 
@@ -91,6 +94,7 @@ impl EntryKind {
             EntryKind::DeleteBranch => "osier.delete_branch",
             EntryKind::RestoreBranch => "osier.restore_branch",
             EntryKind::EntryUpdate => "osier.entry_update",
+            EntryKind::ExploreTry => "osier.explore_try",
             _ => return None,
         })
     }
@@ -117,6 +121,7 @@ impl EntryKind {
                     EntryKind::DeleteBranch,
                     EntryKind::RestoreBranch,
                     EntryKind::EntryUpdate,
+                    EntryKind::ExploreTry,
                 ],
                 EntryKind::Custom,
             ),

@@ -271,6 +271,11 @@ impl SessionTree {
         to.map(|to| self.move_entry(from, to, "redo")).ok_or(PlanError::NothingToRedo)
     }
 
+    /// Starts the branch of a try.
+    pub fn plan_explore_try(&self, at: Place, data: &Value) -> EntryDraft {
+        EntryDraft::new(EntryKind::ExploreTry, DraftParent::At(at)).with_value("data", data)
+    }
+
     /// Hides an entry and everything below it. If the leaf is inside, the same entry moves it out.
     pub fn plan_delete_branch(&self, first: &str) -> Result<EntryDraft, PlanError> {
         let seq = self.require(first)?;

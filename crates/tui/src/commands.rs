@@ -8,6 +8,7 @@ mod compaction;
 mod compare;
 mod copy;
 mod cost;
+mod explore;
 mod export;
 mod fork;
 mod graft;
@@ -60,6 +61,7 @@ const COMMANDS: &[SlashCommand] = &[
     thinking::COMMAND,
     approval::COMMAND,
     agents::COMMAND,
+    explore::COMMAND,
     undo::COMMAND,
     redo::COMMAND,
     compare::COMMAND,

@@ -138,6 +138,7 @@ pub enum CommandPurpose {
     Answer,
     Navigate,
     Graft,
+    Explore,
     Undo,
     Redo,
     Compact,
@@ -194,6 +195,9 @@ pub enum Action {
     PrintCost,
     /// Print the agents that tasks can name, and the tasks of this session.
     PrintAgents,
+    PrintExplores,
+    /// Compare two tries of the latest explore.
+    CompareTries(u32, u32),
     /// Add a prompt to the history of all sessions.
     AddToHistory(String),
     /// Show what the last compaction left out.

@@ -1,6 +1,7 @@
 //! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
 use osier_protocol::compare::{Comparison, ComparisonSide};
+use osier_protocol::explore::{ExploreReport, FileChange, TryComparison};
 use osier_protocol::query::{AgentDescription, CompactionDetails};
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
@@ -11,6 +12,7 @@ use crate::markdown::highlight;
 use crate::msg::{SessionSwitch, SwitchKind};
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
+use crate::transcript::{RenderOptions, explore_lines};
 
 /// From this width on, content is shown side by side instead of one below the other.
 const MIN_SIDE_BY_SIDE_COLUMNS: usize = 72;
@@ -101,6 +103,64 @@ pub(crate) fn agent_lines(
         let name = Line::styled(ColorRole::Text, &format!("  {}  {}  ", panel.task_id, panel.status));
         let about = format!("{}  /resume {session}", one_line(&panel.title, 80));
         lines.push(name.with(ColorRole::Dim, &about).truncate(columns));
+    }
+    lines
+}
+
+/// All explores of a session.
+pub(crate) fn explores_lines(explores: &[ExploreReport], columns: usize) -> Vec<Line> {
+    let options = RenderOptions { width: columns, ..RenderOptions::default() };
+    let mut lines = Vec::new();
+    for report in explores {
+        lines.extend(explore_lines(report, options));
+        let note = match report.unfinished_keep {
+            Some(number) => {
+                format!("keep of try {number} was interrupted; /explore keep {number} finishes it")
+            }
+            None => format!("{}, {}", report.id, report.place_note()),
+        };
+        lines.push(Line::styled(ColorRole::Dim, &format!("  {note}")).truncate(options.width));
+    }
+    if lines.is_empty() {
+        lines.push(Line::styled(
+            ColorRole::Dim,
+            "  nothing was explored here; /explore 3 prompt tries a prompt three times",
+        ));
+    }
+    lines
+}
+
+/// Two tries: what they said, and how their files differ.
+pub(crate) fn try_comparison_lines(comparison: &TryComparison, columns: usize) -> Vec<Line> {
+    let mut lines = comparison_lines(&comparison.conversation, columns);
+    let files = |name: &str, files: &[FileChange]| {
+        let list: Vec<String> = files
+            .iter()
+            .map(|file| format!("{} {}", file.change.letter(), one_line(&file.path, 200)))
+            .collect();
+        let list = if list.is_empty() { "no files".to_owned() } else { list.join(", ") };
+        Line::styled(ColorRole::Text, &format!("{name}: {list}"))
+    };
+    lines.push(Line::new());
+    for line in [
+        files(&format!("Try {} changed", comparison.left.number), &comparison.left_files),
+        files(&format!("Try {} changed", comparison.right.number), &comparison.right_files),
+    ] {
+        lines.extend(wrap(&line, columns));
+    }
+    lines.push(Line::new());
+    let Some(diff) = &comparison.diff else {
+        lines.push(Line::styled(ColorRole::Dim, "The copies of the project were removed."));
+        return lines;
+    };
+    for line in sanitize(diff).lines() {
+        let role = match line.as_bytes().first() {
+            Some(b'+') => ColorRole::Good,
+            Some(b'-') => ColorRole::Bad,
+            Some(b'@') => ColorRole::Accent,
+            _ => ColorRole::Dim,
+        };
+        lines.extend(hard_wrap(&Line::styled(role, line), columns));
     }
     lines
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use osier_protocol::query::{PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::subagents::TaskPanel;
-use osier_protocol::{SummarySubject, TokenCount};
+use osier_protocol::{ExploreReport, SummarySubject, TokenCount};
 
 use crate::clock::LocalClock;
 use crate::completion::Completion;
@@ -76,6 +76,8 @@ pub struct Activity {
     pub tools: Vec<(String, String)>,
     /// The tasks of sub-agents, each with the call that delegated it.
     pub tasks: Vec<(String, TaskPanel)>,
+    /// The tries of a prompt that run now.
+    pub explore: Option<ExploreReport>,
     /// A running command of the user with its output.
     pub user_command: Option<(String, String)>,
     /// A summary in progress: what it summarizes, and its text so far.
@@ -89,7 +91,7 @@ pub struct Activity {
 
 impl Activity {
     pub fn is_active(&self) -> bool {
-        self.turn_running || self.user_command.is_some() || self.summary.is_some()
+        self.turn_running || self.user_command.is_some() || self.summary.is_some() || self.explore.is_some()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod backtrack;
 mod card;
+mod explores;
 mod folding;
 mod tasks;
 
@@ -15,6 +16,7 @@ use osier_protocol::entry_view::{
 use osier_protocol::graft::parse_graft;
 use osier_protocol::{EntryLine, MessageRole, one_line};
 
+pub(crate) use explores::explore_lines;
 pub(crate) use tasks::task_lines;
 
 pub(crate) use card::{card_header, draw as draw_card, interrupted as draw_interrupted, output_tail};

@@ -8,7 +8,8 @@ pub(crate) mod question_keys;
 use osier_protocol::entry_view::EntryView;
 use osier_protocol::query::PromptCommand;
 use osier_protocol::{
-    ClientCommand, CommandReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot, one_line,
+    ClientCommand, CommandReply, ExploreReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot,
+    one_line,
 };
 
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
@@ -20,7 +21,7 @@ use crate::pages;
 use crate::piece::Piece;
 use crate::state::{Activity, TreeRequest, UiState};
 use crate::streamed_reply::StreamedReply;
-use crate::text::Line;
+use crate::text::{Line, sanitize, wrap};
 use crate::theme::ColorRole;
 use crate::tour::{self, TourEvent};
 use crate::transcript::Transcript;
@@ -362,6 +363,41 @@ pub(crate) fn apply_outcome(state: &mut UiState, outcome: OverlayOutcome) -> Vec
     }
 }
 
+/// Shows what a command about tries did.
+fn show_explore_reply(state: &mut UiState, reply: ExploreReply, mut actions: Vec<Action>) -> Vec<Action> {
+    let lines = match reply {
+        ExploreReply::Started(report) => {
+            // Fast tries may have ended before the reply.
+            if state.activity.explore.is_some() {
+                show_notice(state, &format!("Exploring, {} · esc to stop", report.place_note()));
+            }
+            return actions;
+        }
+        ExploreReply::Done => {
+            show_notice(state, "Removed the copies; the branches stay");
+            return actions;
+        }
+        ExploreReply::Kept(kept) => {
+            let role = if kept.kept { ColorRole::Good } else { ColorRole::Warn };
+            let mut lines: Vec<Line> =
+                kept.lines().iter().map(|line| Line::styled(ColorRole::Dim, line)).collect();
+            if let Some(first) = kept.lines().first() {
+                lines[0] = Line::styled(role, first);
+            }
+            lines
+        }
+        ExploreReply::Ranked(ranking) => {
+            let head = Line::styled(ColorRole::Accent, &format!("● ranking by {}", ranking.model));
+            let text = sanitize(&ranking.text);
+            let text =
+                text.lines().flat_map(|line| wrap(&Line::styled(ColorRole::Text, line), state.columns));
+            std::iter::once(head).chain(text).collect()
+        }
+    };
+    actions.push(Action::Print(vec![Piece::spaced_notice(lines)]));
+    actions
+}
+
 fn handle_reply(
     state: &mut UiState,
     purpose: &CommandPurpose,
@@ -406,6 +442,9 @@ fn handle_reply(
         (CommandPurpose::Graft, Ok(_)) => {
             state.overlays.clear();
             show_notice(state, "Grafted the conclusion of the branch");
+        }
+        (CommandPurpose::Explore, Ok(CommandReply::Explore(reply))) => {
+            return show_explore_reply(state, *reply, actions);
         }
         (CommandPurpose::UndoCompaction, Ok(CommandReply::Moved(_))) => {
             show_notice(

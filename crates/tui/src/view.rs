@@ -12,7 +12,7 @@ use crate::status::{spinner_line, status_line};
 use crate::text::Line;
 use crate::theme::ColorRole;
 use crate::tour::tour_lines;
-use crate::transcript::{card_header, output_tail, task_lines, with_blank_above};
+use crate::transcript::{card_header, explore_lines, output_tail, task_lines, with_blank_above};
 use crate::update::question_keys::shares_draft;
 
 /// The number of output lines shown below a running tool.
@@ -182,6 +182,9 @@ fn activity_lines(state: &UiState) -> Vec<Line> {
             );
             lines.extend(with_blank_above(card));
         }
+    }
+    if let Some(report) = &state.activity.explore {
+        lines.extend(with_blank_above(explore_lines(report, options)));
     }
     if let Some((command, printed)) = &state.activity.user_command {
         let mut card =

@@ -42,6 +42,7 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "dom.js",
     "drafts.js",
     "early.js",
+    "explore.js",
     "label_editor.js",
     "live.css",
     "live.js",

@@ -5,6 +5,7 @@ import { openComparison } from "./compare.js";
 import { EngineError } from "./connection.js";
 import { askDialog, openMenu } from "./dialog.js";
 import { announce, byId } from "./dom.js";
+import { showExplore, startExplore } from "./explore.js";
 import { LiveSession } from "./live_session.js";
 
 /** @typedef {import("./state.js").Row} Row */
@@ -99,6 +100,9 @@ export class Actions {
         { name: "Compact the context…", run: () => this.compact() },
         { name: "Undo the compaction", run: () => this.step("undo_compaction"), disabled: !hasCompaction },
         { name: "Continue the unfinished turn", run: () => this.send({ type: "resume" }, "Continued"), disabled: store.turnRunning },
+        null,
+        { name: "Explore a prompt…", run: () => this.run(() => startExplore(this.session, this.page.show)), disabled: store.turnRunning },
+        { name: "Show the tries", run: () => this.run(() => showExplore(this.session, this.page.show)) },
         null,
         { name: "Rename…", run: () => this.rename() },
         { name: "Fork", run: () => this.page.openFork({ target: "fork", session: store.info.session, position: "current" }) },

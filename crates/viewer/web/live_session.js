@@ -42,6 +42,8 @@ export class LiveSession {
     this.retryTimer = undefined;
     /** @type {(text: string) => void} */
     this.onNotice = () => {};
+    /** @type {(report: any) => void} */
+    this.onExplore = () => {};
     /** @type {(prompts: any[]) => void} */
     this.onReturnedPrompts = () => {};
     /** @type {(text: string) => void} */
@@ -199,6 +201,9 @@ export class LiveSession {
         return;
       case "notice":
         this.onNotice(event.text);
+        return;
+      case "explore":
+        this.onExplore(event.report);
         return;
       case "extension":
         this.showExtension(event);

@@ -101,7 +101,7 @@ impl Engine {
                 Ok(deleted) => {
                     tracing::info!(session = %card.id, store = %card.store, "deleted a session");
                     report.deleted.push((card.clone(), deleted));
-                    if is_original && let Err(error) = self.remove_outputs(&card.id) {
+                    if is_original && let Err(error) = self.remove_kept_files(&card.id) {
                         report.outputs_left.push((card.id.clone(), error));
                     }
                 }
@@ -119,7 +119,9 @@ impl Engine {
         if force { store.delete_in_use(key).await } else { store.delete(key).await }
     }
 
-    fn remove_outputs(&self, session: &str) -> io::Result<()> {
+    /// Removes long tool outputs and copies of the project.
+    fn remove_kept_files(&self, session: &str) -> io::Result<()> {
+        self.remove_explores(session)?;
         let folder = self.config().tool_outputs.as_deref();
         folder.map_or(Ok(()), |folder| osier_tools::remove_outputs(folder, session))
     }

@@ -23,6 +23,8 @@ pub struct ListOptions {
     pub query: Option<SearchQuery>,
     /// Only sessions with a name.
     pub named: bool,
+    /// Also the sessions of sub-agents.
+    pub subagents: bool,
     pub limit: Option<usize>,
 }
 
@@ -51,9 +53,17 @@ impl Engine {
         // A later filter may select any session, so the store must return all of them.
         let filters_later = options.query.is_some() || options.named || options.agent.is_some();
         let limit = options.limit.filter(|_| !filters_later);
-        let filter = SessionFilter { cwd: options.cwd.clone(), limit, ..SessionFilter::default() };
-        let ListResult { page, unavailable } = stores.list(&filter).await?;
+        let mut filter = SessionFilter { cwd: options.cwd.clone(), limit, ..SessionFilter::default() };
+        let is_wanted = |card: &Card| options.subagents || !card.is_subagent();
+        let mut listed = stores.list(&filter).await?;
+        let hides_some = listed.page.cards.iter().any(|card| !is_wanted(card));
+        if limit.is_some() && listed.page.has_more && hides_some {
+            filter.limit = None;
+            listed = stores.list(&filter).await?;
+        }
+        let ListResult { page, unavailable } = listed;
         let (mut cards, mut search_problem) = (page.cards, None);
+        cards.retain(is_wanted);
         cards.retain(|card| !options.named || card.name.is_some());
         cards.retain(|card| options.agent.as_ref().is_none_or(|agent| card.agent_id == *agent));
         if let Some(query) = &options.query {

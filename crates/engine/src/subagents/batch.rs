@@ -41,6 +41,13 @@ pub(super) struct Batch {
     max_bytes: usize,
 }
 
+/// A batch that a dead process left.
+struct LeftBatch {
+    batch: Batch,
+    /// The content of its result, if it has one.
+    result: Option<Value>,
+}
+
 /// A task of a batch.
 #[derive(Debug, Clone)]
 pub(super) struct BatchTask {
@@ -140,12 +147,8 @@ impl Batch {
         })
     }
 
-    /// Continues the batch of a call that a dead process left. `None` if it stored no batch.
-    pub(super) async fn resume(
-        delegation: &Arc<Delegation>,
-        call: &str,
-        ctx: &ToolContext,
-    ) -> Option<ToolOutcome> {
+    /// The batch that a dead process left for a call. `None` if it stored no batch.
+    async fn find_left(delegation: &Arc<Delegation>, call: &str, ctx: &ToolContext) -> Option<LeftBatch> {
         let agent = delegation.agent()?.clone();
         let (_, entries) = agent.batches_since_reply().await.ok()?;
         let is_kind = |entry: &Value, kind: EntryKind| entry["type"].as_str() == Some(kind.name());
@@ -157,14 +160,7 @@ impl Batch {
         let ended = entries.iter().find(|entry| {
             is_kind(entry, EntryKind::SubagentResult) && entry["content"]["batchId"].as_str() == Some(&id)
         });
-        if let Some(result) = ended {
-            let content = &result["content"];
-            let status = content["status"].as_str().unwrap_or("completed");
-            // It may be recorded already.
-            let _ = agent.finish_batch(&entry, status, json!({})).await;
-            let rows: Vec<Value> = content["results"].as_array().cloned().unwrap_or_default();
-            return Some(model_answer(&id, status, &rows, ctx.limits.bytes));
-        }
+        let result = ended.map(|result| result["content"].clone());
         let agents = Agents::load(delegation, &agent).await.ok()?;
         let task = |(order, stored): (usize, &Value)| {
             let text = |key: &str| stored[key].as_str().map(str::to_owned);
@@ -188,7 +184,36 @@ impl Batch {
             cancel: ctx.cancel.clone(),
             max_bytes: ctx.limits.bytes,
         };
-        Some(batch.run_detached().await)
+        Some(LeftBatch { batch, result })
+    }
+
+    /// Continues the batch of a call that a dead process left. `None` if it stored no batch.
+    pub(super) async fn resume(
+        delegation: &Arc<Delegation>,
+        call: &str,
+        ctx: &ToolContext,
+    ) -> Option<ToolOutcome> {
+        let LeftBatch { batch, result } = Batch::find_left(delegation, call, ctx).await?;
+        let Some(content) = result else { return Some(batch.run_detached().await) };
+        let status = content["status"].as_str().unwrap_or("completed");
+        // It may be recorded already.
+        let _ = batch.agent.finish_batch(&batch.entry, status, json!({})).await;
+        let rows: Vec<Value> = content["results"].as_array().cloned().unwrap_or_default();
+        Some(model_answer(&batch.id, status, &rows, ctx.limits.bytes))
+    }
+
+    /// Ends the batch of a call that a dead process left, without running its tasks.
+    pub(super) async fn abandon(delegation: &Arc<Delegation>, call: &str, ctx: &ToolContext) {
+        let Some(LeftBatch { batch, result: None }) = Batch::find_left(delegation, call, ctx).await else {
+            return;
+        };
+        let reports: Vec<TaskReport> =
+            join_all(batch.tasks.iter().map(|task| TaskRun::new(&batch, task).report_left())).await;
+        let rows: Vec<Value> = reports.iter().map(|report| report.outcome.to_json()).collect();
+        let usage: UsageTotals = reports.iter().map(|report| &report.usage).sum();
+        if let Err(error) = batch.store_end("cancelled", &reports, rows, &usage).await {
+            tracing::warn!(batch = batch.id, %error, "cannot store the end of a batch");
+        }
     }
 
     /// Runs the tasks. The batch ends even if nobody waits for it any more.

@@ -4,14 +4,16 @@
 //! |---|---|
 //! | `task_tools.rs` | the tool `task`, in front of the other tools of an agent |
 //! | `batch.rs` | the tasks of one call: the entries of the batch, the results for the model |
-//! | `task_run.rs` | one task: starts its agent, passes on questions, watches the budget |
+//! | `task_run.rs` | one task: starts its agent and reports how it ended |
+//! | `followed_run.rs` | follows an agent that works for another one: passes on questions, watches the budget |
 //! | `child.rs` | the session and the agent of a task |
 //! | `record.rs` | what an agent did, from the path of its session |
 //! | `running_tasks.rs` | the tasks that run now, for clients that steer or cancel them |
 
 mod batch;
 mod child;
-mod record;
+pub(crate) mod followed_run;
+pub(crate) mod record;
 pub(crate) mod running_tasks;
 mod task_run;
 pub(crate) mod task_tools;

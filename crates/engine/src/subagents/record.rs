@@ -18,15 +18,15 @@ const MAX_SUMMARY: usize = 32 << 10;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct TaskRecord {
+pub(crate) struct TaskRecord {
     /// The last text of the agent.
-    pub(super) summary: String,
-    pub(super) turns: u64,
-    pub(super) tool_calls: u64,
-    pub(super) events: Vec<Value>,
-    pub(super) evidence: Vec<Value>,
-    pub(super) first_time: Option<i64>,
-    pub(super) last_time: Option<i64>,
+    pub(crate) summary: String,
+    pub(crate) turns: u64,
+    pub(crate) tool_calls: u64,
+    pub(crate) events: Vec<Value>,
+    pub(crate) evidence: Vec<Value>,
+    pub(crate) first_time: Option<i64>,
+    pub(crate) last_time: Option<i64>,
 }
 
 /// A call and whether it failed.
@@ -37,7 +37,7 @@ struct FinishedCall {
 }
 
 impl TaskRecord {
-    pub(super) fn from_path(task_id: &str, entries: &[EntryLine]) -> TaskRecord {
+    pub(crate) fn from_path(task_id: &str, entries: &[EntryLine]) -> TaskRecord {
         let run = format!("subagent-{task_id}");
         let mut record = TaskRecord::default();
         let mut open: BTreeMap<String, (String, String)> = BTreeMap::new();
@@ -107,7 +107,7 @@ impl TaskRecord {
 }
 
 /// What a call is about, in a few words.
-pub(super) fn call_label(name: &str, arguments: &Value) -> String {
+pub(crate) fn call_label(name: &str, arguments: &Value) -> String {
     let keys = ["path", "command", "pattern", "glob", "query", "prompt"];
     let about = keys.iter().find_map(|key| arguments.get(*key)?.as_str());
     match about {

@@ -1,18 +1,9 @@
-//! One task: starts its agent, passes its questions on to the clients of the parent, watches its budget, and reports how it
-//! ended.
+//! One task: starts its agent, follows it, and reports how it ended.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
-use osier_agent::AgentBudget;
 use osier_model::CancellationToken;
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::{
-    Attached, Client, ClientCommand, ClientError, ClientEvent, EventStream, Prompt, PromptTiming,
-    QueryAnswer, Question, SessionQuery, TurnOutcome, UserAnswer,
+    Client, ClientCommand, ClientError, ClientEvent, Prompt, PromptTiming, QueryAnswer, SessionQuery,
 };
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::subagents::TaskOutcome;
@@ -20,9 +11,11 @@ use osier_tree::projection::usage::UsageTotals;
 use serde_json::{Value, json};
 
 use super::batch::{Batch, BatchTask};
+use super::followed_run::{FollowedRun, RunEnd, RunObserver};
 use super::record::{TaskRecord, call_label};
 use super::running_tasks::RegisteredTask;
 use crate::local_client::{LocalClient, error_chain};
+use crate::queries::answer_from_session;
 
 /// The longest activity text, in characters.
 const MAX_ACTIVITY: usize = 100;
@@ -35,24 +28,6 @@ pub(super) struct TaskReport {
     pub(super) events: Vec<Value>,
     pub(super) evidence: Vec<Value>,
     pub(super) usage: UsageTotals,
-}
-
-/// How a task ended.
-#[derive(Debug)]
-enum TaskEnd {
-    Completed,
-    Failed(String),
-    Cancelled,
-}
-
-impl TaskEnd {
-    fn status(&self) -> &'static str {
-        match self {
-            TaskEnd::Completed => "completed",
-            TaskEnd::Failed(_) => "failed",
-            TaskEnd::Cancelled => "cancelled",
-        }
-    }
 }
 
 /// What is known of a task while it runs.
@@ -89,11 +64,11 @@ impl<'a> TaskRun<'a> {
             slot = self.batch.delegation.slots.acquire() => slot.ok(),
         };
         let report = match slot {
-            None => self.report(TaskEnd::Cancelled, TaskRecord::default(), UsageTotals::default()),
+            None => self.report(RunEnd::Cancelled, TaskRecord::default(), UsageTotals::default()),
             Some(_slot) => match self.work(&cancel, &registered).await {
                 Ok(report) => report,
                 Err(problem) => {
-                    self.report(TaskEnd::Failed(problem), TaskRecord::default(), self.progress.usage)
+                    self.report(RunEnd::Failed(problem), TaskRecord::default(), self.progress.usage)
                 }
             },
         };
@@ -123,11 +98,13 @@ impl<'a> TaskRun<'a> {
         let text = |error: ClientError| error.message;
         let attached = client.attach(None).await.map_err(text)?;
         let end = match self.start_command(&client).await.map_err(text)? {
-            None => TaskEnd::Completed,
+            None => RunEnd::Completed,
             Some(command) => {
                 client.send(command).await.map_err(text)?;
                 let budget = batch.delegation.budget(&definition);
-                self.follow(&client, attached.events, budget, cancel).await
+                let asker = format!("{}: {}", task.agent_name(), task.title());
+                let run = FollowedRun { client: &client, parent: &batch.agent, asker, budget, cancel };
+                run.follow(attached.events, self).await
             }
         };
         let entries = match client.query(SessionQuery::Path { limit: None }).await.map_err(text)? {
@@ -139,6 +116,28 @@ impl<'a> TaskRun<'a> {
             _ => self.progress.usage,
         };
         Ok(self.report(end, TaskRecord::from_path(&task.id, &entries), usage))
+    }
+
+    /// What a task did in a process that died. Runs nothing.
+    pub(super) async fn report_left(self) -> TaskReport {
+        let interrupted = || RunEnd::Failed("interrupted: the process ended before the task did".to_owned());
+        let read = async {
+            let store = self.batch.delegation.engine.child_store(&self.batch.parent);
+            let live = self.batch.delegation.engine.open_live(store, &self.task.session_id).await.ok()?;
+            let cursor = live.session().main_cursor();
+            let path = answer_from_session(&cursor, SessionQuery::Path { limit: None }).await.ok()??;
+            let usage = answer_from_session(&cursor, SessionQuery::Usage).await.ok()??;
+            match (path, usage) {
+                (QueryAnswer::Path(path), QueryAnswer::Usage { usage }) => Some((path, usage.session)),
+                _ => None,
+            }
+        };
+        let Some((path, usage)) = read.await else {
+            return self.report(interrupted(), TaskRecord::default(), UsageTotals::default());
+        };
+        let record = TaskRecord::from_path(&self.task.id, &path.entries);
+        let has_ended = record.turns > 0 && !path.unfinished_turn;
+        self.report(if has_ended { RunEnd::Completed } else { interrupted() }, record, usage)
     }
 
     /// The command that starts or continues the agent. `None` if it ended before the process that started it died.
@@ -155,93 +154,8 @@ impl<'a> TaskRun<'a> {
         })
     }
 
-    /// Follows the agent until it is idle.
-    async fn follow(
-        &mut self,
-        client: &LocalClient,
-        mut events: EventStream,
-        budget: AgentBudget,
-        cancel: &CancellationToken,
-    ) -> TaskEnd {
-        let mut questions = PassedQuestions::new(self.batch, self.task);
-        let (mut stop, mut ended): (Option<TaskEnd>, Option<TaskEnd>) = (None, None);
-        let timer = async {
-            match budget.max_seconds {
-                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::pin!(timer);
-        loop {
-            let idle = async {
-                match ended {
-                    Some(_) => client.worker().wait_until_idle().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let event = tokio::select! {
-                biased;
-                event = events.next() => match event {
-                    Some(event) => event,
-                    None => break,
-                },
-                () = questions.next_answer(client) => continue,
-                () = idle => {
-                    // What was sent before it became idle.
-                    match events.next().now_or_never().flatten() {
-                        Some(event) => event,
-                        None => break,
-                    }
-                }
-                () = cancel.cancelled(), if stop.is_none() => {
-                    stop = Some(TaskEnd::Cancelled);
-                    stop_agent(client);
-                    continue;
-                }
-                () = &mut timer, if stop.is_none() => {
-                    let seconds = budget.max_seconds.unwrap_or_default();
-                    stop = Some(TaskEnd::Failed(format!("stopped after {seconds} seconds, its budget")));
-                    stop_agent(client);
-                    continue;
-                }
-            };
-            match event {
-                ClientEvent::TurnStarted => ended = None,
-                ClientEvent::TurnEnded { finished, error } => ended = Some(turn_end(finished, error, budget)),
-                ClientEvent::Asked { id, question, agent } => questions.pass_on(id, *question, agent),
-                ClientEvent::Answered { id, .. } => questions.withdraw(id),
-                ClientEvent::Lagged { .. } => match client.attach(None).await {
-                    Ok(Attached { state, events: again }) => {
-                        events = again;
-                        for open in state.open_questions {
-                            questions.pass_on(open.id, open.question, open.agent);
-                        }
-                        if !state.turn_running && ended.is_none() {
-                            ended = Some(TaskEnd::Completed);
-                        }
-                    }
-                    Err(error) => return TaskEnd::Failed(error.message),
-                },
-                event => self.note(&event),
-            }
-            if stop.is_none()
-                && let Some(problem) = self.over_budget(budget)
-            {
-                stop = Some(TaskEnd::Failed(problem));
-                stop_agent(client);
-            }
-        }
-        match (stop, ended) {
-            // It may have ended just before it was stopped.
-            (Some(_), Some(TaskEnd::Completed)) => TaskEnd::Completed,
-            (Some(stop), _) => stop,
-            (None, Some(ended)) => ended,
-            (None, None) => TaskEnd::Failed("the agent ended unexpectedly".to_owned()),
-        }
-    }
-
     /// Updates what is known of the task, and tells the clients of the parent.
-    fn note(&mut self, event: &ClientEvent) {
+    fn note_event(&mut self, event: &ClientEvent) {
         match event {
             ClientEvent::Entry(entry) if !entry.off_path => {
                 let Some(EntryContent::Message(MessageView::Assistant(reply))) =
@@ -275,15 +189,6 @@ impl<'a> TaskRun<'a> {
         self.announce("running");
     }
 
-    fn over_budget(&self, budget: AgentBudget) -> Option<String> {
-        let used = &self.progress.usage;
-        if let Some(limit) = budget.max_tokens.filter(|limit| used.total_tokens > *limit) {
-            return Some(format!("stopped after {} tokens; its budget is {limit}", used.total_tokens));
-        }
-        let limit = budget.max_cost.filter(|limit| used.cost > *limit)?;
-        Some(format!("stopped after {:.4} dollars; its budget is {limit}", used.cost))
-    }
-
     /// The row of the task as it is now.
     fn current_row(&self, status: &str) -> TaskOutcome {
         let TaskProgress { started, turns, tool_calls, usage, last_text, .. } = &self.progress;
@@ -306,13 +211,13 @@ impl<'a> TaskRun<'a> {
         self.batch.announce(panel);
     }
 
-    fn report(&self, end: TaskEnd, record: TaskRecord, usage: UsageTotals) -> TaskReport {
+    fn report(&self, end: RunEnd, record: TaskRecord, usage: UsageTotals) -> TaskReport {
         let status = end.status();
         let started = self.progress.started;
         let ended = started.map(|_| self.batch.delegation.engine.now());
         // A task that ended in an earlier process has the times of its entries.
         let (started, ended) = match self.progress.turns {
-            0 if record.turns > 0 && matches!(end, TaskEnd::Completed) => {
+            0 if record.turns > 0 && matches!(end, RunEnd::Completed) => {
                 (record.first_time, record.last_time)
             }
             _ => (started, ended),
@@ -333,88 +238,19 @@ impl<'a> TaskRun<'a> {
             .with("startedAt", json!(started))
             .with("endedAt", json!(ended))
             .with("resultPayload", json!({ "evidenceSummary": record.evidence, "processEvents": events }));
-        if let TaskEnd::Failed(problem) = end {
+        if let RunEnd::Failed(problem) = end {
             outcome = outcome.with("error", json!(problem));
         }
         TaskReport { outcome, events, evidence: record.evidence, usage }
     }
 }
 
-/// Stops the agent without waiting for it; its events tell when it has ended.
-fn stop_agent(client: &LocalClient) {
-    let client = client.clone();
-    tokio::spawn(async move {
-        if let Err(error) = client.send(ClientCommand::Cancel).await {
-            tracing::debug!(%error, "cannot cancel a sub-agent cleanly");
-        }
-    });
-}
-
-fn turn_end(finished: Option<TurnOutcome>, error: Option<String>, budget: AgentBudget) -> TaskEnd {
-    let error = || error.unwrap_or_else(|| "the agent failed".to_owned());
-    match finished {
-        Some(TurnOutcome::Done) => TaskEnd::Completed,
-        Some(TurnOutcome::Cancelled) => TaskEnd::Cancelled,
-        Some(TurnOutcome::CutOff) => {
-            TaskEnd::Failed("the last reply reached the output limit of the model".to_owned())
-        }
-        Some(TurnOutcome::StepLimit) => match budget.max_turns {
-            Some(turns) => TaskEnd::Failed(format!("stopped after {turns} model calls, its budget")),
-            None => TaskEnd::Failed(error()),
-        },
-        Some(TurnOutcome::Failed) | None => TaskEnd::Failed(error()),
-    }
-}
-
-/// The questions of the agent that were passed on to the clients of its parent.
-struct PassedQuestions<'a> {
-    batch: &'a Batch,
-    /// The agent and its task, for people.
-    name: String,
-    answers: FuturesUnordered<BoxFuture<'a, (u64, Option<UserAnswer>)>>,
-    open: BTreeMap<u64, CancellationToken>,
-}
-
-impl<'a> PassedQuestions<'a> {
-    fn new(batch: &'a Batch, task: &BatchTask) -> PassedQuestions<'a> {
-        let name = format!("{}: {}", task.agent_name(), task.title());
-        PassedQuestions { batch, name, answers: FuturesUnordered::new(), open: BTreeMap::new() }
+impl RunObserver for TaskRun<'_> {
+    fn note(&mut self, event: &ClientEvent) {
+        self.note_event(event);
     }
 
-    /// `asker` is the agent of a nested task.
-    fn pass_on(&mut self, id: u64, question: Question, asker: Option<String>) {
-        if self.open.contains_key(&id) {
-            return;
-        }
-        let cancel = CancellationToken::new();
-        self.open.insert(id, cancel.clone());
-        let agent = self.batch.agent.clone();
-        let name = asker.map_or_else(|| self.name.clone(), |asker| format!("{} › {asker}", self.name));
-        let answer = async move {
-            // The limit of model calls is a budget, which nobody extends.
-            let answer = match question {
-                Question::Continue { .. } => Some(UserAnswer::No { reason: String::new() }),
-                question => agent.ask(question, name, &cancel).await,
-            };
-            (id, answer)
-        };
-        self.answers.push(answer.boxed());
-    }
-
-    fn withdraw(&mut self, id: u64) {
-        if let Some(cancel) = self.open.remove(&id) {
-            cancel.cancel();
-        }
-    }
-
-    /// Waits for an answer and gives it to the agent.
-    async fn next_answer(&mut self, client: &LocalClient) {
-        let Some((id, answer)) = self.answers.next().await else { return std::future::pending().await };
-        if let Some(answer) = answer.filter(|_| self.open.remove(&id).is_some()) {
-            let command = ClientCommand::Answer { question: id, answer };
-            if let Err(error) = client.send(command).await {
-                tracing::debug!(%error, "a question of a sub-agent is no longer open");
-            }
-        }
+    fn usage(&self) -> &UsageTotals {
+        &self.progress.usage
     }
 }

@@ -191,6 +191,13 @@ impl Toolbox for TaskTools {
         }
         Batch::resume(&self.delegation, &call.id, ctx).await
     }
+
+    async fn abandon(&self, call: &ToolCall, ctx: &ToolContext) {
+        if call.name != TASK_TOOL {
+            return self.inner.abandon(call, ctx).await;
+        }
+        Batch::abandon(&self.delegation, &call.id, ctx).await;
+    }
 }
 
 #[cfg(test)]

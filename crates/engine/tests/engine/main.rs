@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod clients;
+mod explore;
 mod followed_events;
 mod hooks;
 mod live;

@@ -380,13 +380,23 @@ async fn an_unknown_agent_starts_nothing() {
 
 /// Plays the death of the process: a parent whose batch has no end, one task that ended, one that was cut off after its
 /// prompt, and one that never started.
-#[tokio::test]
-async fn resuming_runs_only_the_tasks_that_did_not_end() {
+/// A session whose process died: of three tasks, the first has ended, the second has only its prompt, the third nothing.
+struct DeadProcess {
+    engine: TestEngine,
+    id: String,
+    before: SubagentProjection,
+    /// The file of the first task.
+    first: Vec<u8>,
+}
+
+async fn dead_process() -> DeadProcess {
     let tasks = json!([{ "prompt": "answer one" }, { "prompt": "answer two" }, { "prompt": "answer three" }]);
     let mut run = Delegation::start(config(), &tasks).await;
     run.until_end().await;
     let before = run.batches().await.remove(0);
-    let session_of = |at: usize| before.task_panels[at].session_id.clone().unwrap();
+    let sessions: Vec<String> =
+        before.task_panels.iter().map(|panel| panel.session_id.clone().unwrap()).collect();
+    let session_of = |at: usize| sessions[at].clone();
     let Delegation { engine, live, client, events } = run;
     let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
     drop((client, events, live));
@@ -411,8 +421,13 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
     cut(&second, &|line| !line.contains(r#""role":"assistant""#));
     let third = engine.find(&session_of(2)).await.opened.file.unwrap();
     std::fs::remove_file(third).unwrap();
-    let first_before = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
+    let first = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
+    DeadProcess { engine, id, before, first }
+}
 
+#[tokio::test]
+async fn resuming_runs_only_the_tasks_that_did_not_end() {
+    let DeadProcess { engine, id, before, first: first_before } = dead_process().await;
     let live = engine.open(&id).await;
     let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
     let interrupted = batches(&client).await.remove(0);
@@ -425,7 +440,10 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
     let summaries: Vec<&str> = after.task_panels.iter().map(|panel| panel.summary.as_str()).collect();
     assert_eq!((after.status.as_str(), summaries), ("completed", vec!["one", "two", "three"]));
     assert_eq!(after.batch_id, before.batch_id);
-    let first_after = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
+    let first_after = std::fs::read(
+        engine.find(before.task_panels[0].session_id.as_deref().unwrap()).await.opened.file.unwrap(),
+    )
+    .unwrap();
     assert_eq!(first_before, first_after, "the task that had ended did not run again");
     let QueryAnswer::LastReply { reply } = client.query(SessionQuery::LastReply).await.unwrap() else {
         panic!()
@@ -459,6 +477,79 @@ async fn deleting_a_session_deletes_its_tasks_also_if_that_was_interrupted() {
         }
     };
     tokio::time::timeout(Duration::from_secs(60), delete).await.unwrap();
-    let left = engine.engine.list(&osier_engine::ListOptions::default()).await.unwrap();
+    let all = osier_engine::ListOptions { subagents: true, ..Default::default() };
+    let left = engine.engine.list(&all).await.unwrap();
     assert!(left.cards.is_empty(), "{:?}", left.cards);
+}
+
+#[tokio::test]
+async fn a_new_prompt_ends_an_interrupted_batch() {
+    let DeadProcess { engine, id, before, .. } = dead_process().await;
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    assert_eq!(batches(&client).await[0].status, "interrupted");
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::prompt("answer something else")).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = batches(&client).await.remove(0);
+    assert_eq!((after.status.as_str(), &after.batch_id), ("cancelled", &before.batch_id));
+    assert_eq!(
+        after.diagnostics.selected_source,
+        osier_protocol::subagents::ProjectionSource::SubagentResult
+    );
+    let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
+    assert_eq!(statuses, ["completed", "failed", "failed"]);
+    assert!(after.task_panels[1].error.as_deref().unwrap().contains("interrupted"));
+    assert_eq!(after.usage.total_tokens, 15, "only the first task called the model");
+}
+
+#[tokio::test]
+async fn a_batch_of_another_program_stays_as_that_program_says() {
+    let engine = TestEngine::new();
+    let live = engine.create(KeepWhen::Used).await;
+    let batch = json!({ "type": "subagent_batch", "content": {
+        "batchId": "b", "mode": "parallel", "tasks": [{ "id": "t", "prompt": "look" }], "status": "running",
+    }});
+    let commit = osier_session::Commit::from_entry(batch.to_string().as_bytes()).unwrap();
+    live.session().main_cursor().commit(commit).await.unwrap();
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    assert_eq!(batches(&client).await[0].status, "running");
+}
+
+#[tokio::test]
+async fn canceling_the_parent_ends_all_its_tasks() {
+    let tasks = json!(vec![json!({ "prompt": "hang" }); 8]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    let mut running = std::collections::BTreeSet::new();
+    run.until(|event| {
+        if let ClientEvent::SubagentTask { panel, .. } = event
+            && panel.status == "running"
+        {
+            running.insert(panel.key.clone());
+        }
+        running.len() == 8
+    })
+    .await;
+    // The reply comes when everything has ended.
+    run.client.send(ClientCommand::Cancel).await.unwrap();
+    let batch = run.batches().await.remove(0);
+    assert_eq!(batch.status, "cancelled");
+    assert!(batch.task_panels.iter().all(|panel| panel.status == "cancelled"), "{batch:?}");
+    for panel in &batch.task_panels {
+        let child = run.engine.open(panel.session_id.as_deref().unwrap()).await;
+        assert!(!child.session().main_cursor().state().busy);
+    }
+}
+
+#[tokio::test]
+async fn lists_hide_the_sessions_of_tasks_unless_asked() {
+    let tasks = json!([{ "prompt": "answer a" }, { "prompt": "answer b" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    run.until_end().await;
+    let list = async |options: osier_engine::ListOptions| {
+        run.engine.engine.list(&options).await.unwrap().cards.len()
+    };
+    assert_eq!(list(Default::default()).await, 1);
+    assert_eq!(list(osier_engine::ListOptions { limit: Some(1), ..Default::default() }).await, 1);
+    assert_eq!(list(osier_engine::ListOptions { subagents: true, ..Default::default() }).await, 3);
 }

@@ -58,10 +58,8 @@ impl TestSession {
         files: &[PathBuf],
         turns: impl IntoIterator<Item = ScriptedTurn>,
     ) -> TestSession {
-        let source = |path: &PathBuf| ExtensionSource {
-            path: path.clone(),
-            origin: ExtensionOrigin::CommandLine,
-        };
+        let source =
+            |path: &PathBuf| ExtensionSource { path: path.clone(), origin: ExtensionOrigin::CommandLine };
         let sources: Vec<ExtensionSource> = files.iter().map(source).collect();
         let host = ExtensionHost::new(ExtensionOptions {
             catalog: Box::new(sources),

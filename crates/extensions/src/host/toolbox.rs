@@ -73,6 +73,12 @@ impl Toolbox for ExtendedTools {
         }
     }
 
+    async fn abandon(&self, call: &ToolCall, ctx: &ToolContext) {
+        if self.find(&call.name).is_none() {
+            self.tools.abandon(call, ctx).await;
+        }
+    }
+
     async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome {
         let Some((session, extension)) = self.find(&call.name) else {
             return self.tools.run(call, ctx).await;

@@ -36,6 +36,9 @@ pub(crate) struct ListParams {
     /// Only sessions with a name.
     #[serde(default)]
     named: bool,
+    /// Also the sessions of sub-agents.
+    #[serde(default)]
+    subagents: bool,
     limit: Option<usize>,
 }
 
@@ -46,8 +49,8 @@ pub(crate) async fn list(
     State(gateway): State<Arc<Gateway>>,
     Params(params): Params<ListParams>,
 ) -> Result<Json<SessionList>, ApiError> {
-    let ListParams { store, cwd, agent_id, query, named, limit } = params;
-    let request = ListSessions { store, cwd, agent_id, query, named, limit };
+    let ListParams { store, cwd, agent_id, query, named, subagents, limit } = params;
+    let request = ListSessions { store, cwd, agent_id, query, named, subagents, limit };
     match gateway.client().call(EngineRequest::ListSessions(request)).await? {
         EngineReply::Sessions(list) => Ok(Json(list)),
         _ => Err(unexpected_reply()),

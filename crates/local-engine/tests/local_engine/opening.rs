@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use osier_protocol::{
     ClientCommand, ClientEvent, ErrorCode, ForkOptions, ForkPosition, NewSessionOptions, OpenTarget, Prompt,
-    PromptTiming,
+    PromptTiming, SessionRef,
 };
 
 use crate::support::{LocalEngineFixture, say};
@@ -138,4 +138,29 @@ async fn an_unknown_session_store_or_agent_directory_has_a_code() {
     assert_eq!(test.open(OpenTarget::New(store)).await.unwrap_err().code, ErrorCode::Usage);
     let cwd = NewSessionOptions { cwd: Some("/no/such/folder".to_owned()), ..NewSessionOptions::default() };
     assert_eq!(test.open(OpenTarget::New(cwd)).await.unwrap_err().code, ErrorCode::Usage);
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_while_its_client_looks_at_a_task_and_comes_back() {
+    let test = LocalEngineFixture::new();
+    let parent = test.talk_in("work").await;
+    let mut events = parent.client.attach(None).await.unwrap().events;
+    parent.client.send(ClientCommand::prompt("run sleep 1000")).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::Asked { .. })) {}
+    let key = "c0ffee00-0000-4000-8000-000000000000";
+    let header = osier_tree::Header {
+        parent_session_id: Some(parent.info.id.to_string()),
+        parent_tool_call_id: Some("call".to_owned()),
+        ..osier_tree::Header::new(key, 0, &parent.info.cwd)
+    };
+    let store = test.engine.engine().stores()[0].store();
+    store.create(&header, &[]).await.unwrap();
+    let child = SessionRef { key: key.to_owned(), ..parent.info.session.clone() };
+    let mut left = parent.info.session.clone();
+    for entered in [child, parent.info.session.clone()] {
+        let opened = test.open_from(&left, OpenTarget::Listed { session: entered.clone() }).await.unwrap();
+        assert!(opened.info.is_task_of_left && !opened.info.turn_stopped, "{:?}", opened.info);
+        assert!(parent.client.attach(None).await.unwrap().state.turn_running);
+        left = entered;
+    }
 }

@@ -185,7 +185,7 @@ fn looks_like_id(word: &str) -> bool {
 async fn find_old(home: &Home, before: Millis, all: bool) -> Result<Vec<Card>> {
     let _progress = show_progress("reading the sessions");
     let store = Some(home.named_store().unwrap_or(FILES).to_owned());
-    let listed = home.engine.list(&ListOptions { store, ..home.list_options(all) }).await?;
+    let listed = home.engine.list(&ListOptions { store, subagents: true, ..home.list_options(all) }).await?;
     stores::show_unavailable(&listed.unavailable);
     // A fork is newer than its messages.
     let old = listed.cards.into_iter().filter(|card| card.modified.max(card.created) < before);

@@ -48,6 +48,9 @@ pub(crate) struct Args {
     /// Only sessions with a name
     #[arg(long)]
     named: bool,
+    /// Also the sessions of sub-agents, below the session that delegated to them
+    #[arg(long)]
+    subagents: bool,
     /// Maximum number of sessions
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<usize>,
@@ -100,7 +103,13 @@ fn json_items(cards: &[Card], down: &[UnavailableStore]) -> Vec<Value> {
 
 async fn list(args: &Args, query: Option<SearchQuery>, home: &Home) -> Result<SessionList> {
     let _progress = show_progress("reading the sessions");
-    let options = ListOptions { query, named: args.named, limit: args.limit, ..home.list_options(args.all) };
+    let options = ListOptions {
+        query,
+        named: args.named,
+        subagents: args.subagents,
+        limit: args.limit,
+        ..home.list_options(args.all)
+    };
     let list = home.engine.list(&options).await?;
     for problem in list.unreadable.iter().chain(&list.search_problem) {
         notice(&format!("osier: {}", sanitize_line(problem)));

@@ -51,6 +51,7 @@ fn defaults_apply_without_settings_files() {
             subagents.max_tokens           -
             subagents.max_seconds          1800               default
             subagents.max_cost             -
+            explore.max_copy_mb            200                default
             system_prompt                  -
             append_system_prompt           -
             theme                          "auto"             default
@@ -110,6 +111,7 @@ fn settings_are_shown_with_file_and_line() {
             subagents.max_tokens           -
             subagents.max_seconds          1800                        default
             subagents.max_cost             -
+            explore.max_copy_mb            200                         default
             system_prompt                  -
             append_system_prompt           -
             theme                          "auto"                      default
@@ -229,6 +231,7 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             subagents.max_tokens           -
             subagents.max_seconds          1800               default
             subagents.max_cost             -
+            explore.max_copy_mb            200                default
             system_prompt                  -
             append_system_prompt           -
             theme                          "auto"             default

@@ -27,7 +27,7 @@ fn create_aged_session(env: &TestEnv, id: &str, days: i64) {
 }
 
 fn remaining_sessions(env: &TestEnv) -> Vec<String> {
-    let cards = env.json("list");
+    let cards = env.json("list --subagents");
     cards.as_array().unwrap().iter().map(|card| card["shortId"].as_str().unwrap().to_owned()).collect()
 }
 

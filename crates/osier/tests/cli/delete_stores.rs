@@ -33,7 +33,8 @@ async fn create_sub_agent_session(env: &TestEnv, place: &str, id: &str, parent: 
 /// Ids and stores of all sessions, sorted.
 fn remaining_sessions(env: &TestEnv) -> Vec<String> {
     let text = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
-    let mut left: Vec<String> = env.json("list --all").as_array().unwrap().iter().map(text).collect();
+    let mut left: Vec<String> =
+        env.json("list --all --subagents").as_array().unwrap().iter().map(text).collect();
     left.sort();
     left
 }

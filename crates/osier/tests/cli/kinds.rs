@@ -43,13 +43,13 @@ fn entries_out_of_context_are_shown_and_never_sent() {
     env.check(
         &["tree s.jsonl"],
         expect![[r#"
-        $ tree s.jsonl
-        user: "a"
-        [branch summary]: a dead end
-        [mine]: only for people
-        [subagents: 1 task, interrupted]
-        [subagents: 0 results, completed]  ← active
-    "#]],
+            $ tree s.jsonl
+            user: "a"
+            [branch summary]: a dead end
+            [mine]: only for people
+            [subagents: 1 task, running]
+            [subagents: 0 results, completed]  ← active
+        "#]],
     );
     let shown = env.ok("show s.jsonl");
     assert_eq!(shown.matches("*Not sent to the model.*").count(), 4, "{shown}");

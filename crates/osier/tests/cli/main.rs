@@ -18,6 +18,7 @@ mod demo;
 mod doctor;
 mod entry;
 mod errors;
+mod explore;
 mod export;
 mod fork;
 mod help;

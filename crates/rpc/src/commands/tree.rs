@@ -1,6 +1,8 @@
 //! The tree: moves, labels, branches.
 
-use osier_protocol::{ClientCommand, ClientError, CommandReply, EntryId, ErrorCode, MoveCommand, MoveReply};
+use osier_protocol::{
+    ClientCommand, ClientError, CommandReply, EntryId, ErrorCode, ExploreCommand, MoveCommand, MoveReply,
+};
 use serde_json::json;
 
 use crate::response::{CommandResult, response_data};
@@ -45,6 +47,29 @@ impl RpcSession {
         response_data(
             &json!({ "batches": self.client.subagents().await?, "agents": self.client.agents().await? }),
         )
+    }
+
+    /// Handles tries. The reply is that of the client protocol.
+    pub(crate) async fn explore(&self, command: ExploreCommand) -> CommandResult {
+        let reply = self.client.send(ClientCommand::Explore(command)).await?;
+        self.settle().await?;
+        match reply {
+            CommandReply::Explore(reply) => response_data(&reply),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) async fn explores(&self) -> CommandResult {
+        response_data(&json!({ "explores": self.client.explores().await? }))
+    }
+
+    pub(crate) async fn compare_tries(
+        &self,
+        explore: Option<String>,
+        left: u32,
+        right: u32,
+    ) -> CommandResult {
+        response_data(&self.client.compare_tries(explore, left, right).await?)
     }
 
     pub(crate) async fn compare(&self, left: EntryId, right: EntryId) -> CommandResult {

@@ -53,6 +53,8 @@ pub struct Settings {
     pub compacting: CompactionConfig,
     pub restore_model_on_move: bool,
     pub subagents: SubagentSettings,
+    /// How many bytes of files without git a try copies.
+    pub explore_copy_bytes: u64,
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
     pub screen: InterfaceSettings,
@@ -238,6 +240,7 @@ impl Settings {
             },
             restore_model_on_move: layers.bool("restore_model_on_move").unwrap_or(true),
             subagents: SubagentSettings::from_layers(&layers),
+            explore_copy_bytes: layers.count::<u64>("explore.max_copy_mb").unwrap_or(200) << 20,
             system_prompt: text("system_prompt"),
             append_system_prompt: text("append_system_prompt"),
             screen: InterfaceSettings::from_layers(&layers),

@@ -70,6 +70,7 @@ pub static SETTING_KEYS: &[SettingKey] = &[
     key("subagents.max_tokens", TOKENS, "", Trusted, "maximum number of tokens for one task"),
     key("subagents.max_seconds", SECONDS, "1800", Trusted, "maximum duration of one task in seconds"),
     key("subagents.max_cost", Dollars, "", Trusted, "maximum cost of one task in dollars"),
+    key("explore.max_copy_mb", Count { min: 1, max: 1_000_000 }, "200", Trusted, "maximum size of files without git that tries of a prompt copy, in megabytes"),
     key("system_prompt", Text, "", Trusted, "replaces the built-in system prompt"),
     key("append_system_prompt", Text, "", Trusted, "text appended to the system prompt"),
     key("theme", Text, "\"auto\"", Harmless, "the color theme: auto, a built-in theme, or themes/NAME.toml in Osier's home folder"),

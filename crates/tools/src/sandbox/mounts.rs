@@ -182,7 +182,7 @@ pub(super) fn bubblewrap_arguments(policy: &SandboxPolicy, program: &Path) -> Ve
         }
     }
     for path in &policy.show {
-        add("--ro-bind", &[path, path]);
+        add(if policy.write.contains(path) { "--bind" } else { "--ro-bind" }, &[path, path]);
     }
     if policy.hide.iter().any(|hidden| program.starts_with(hidden)) {
         add("--ro-bind", &[program, program]);

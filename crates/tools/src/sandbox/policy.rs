@@ -78,9 +78,9 @@ impl SandboxPolicy {
         self.hide.iter().find(below).map(PathBuf::as_path)
     }
 
-    /// A writable folder below a hidden folder.
+    /// A writable folder below a hidden folder that is not shown.
     pub(super) fn write_below_hidden(&self) -> Option<&Path> {
         let below = |path: &&PathBuf| self.hide.iter().any(|hidden| path.starts_with(hidden));
-        self.write.iter().find(below).map(PathBuf::as_path)
+        self.write.iter().filter(|path| !self.show.contains(path)).find(below).map(PathBuf::as_path)
     }
 }

@@ -16,15 +16,17 @@ pub(super) fn profile(policy: &SandboxPolicy) -> String {
     for path in policy.write.iter().map(PathBuf::as_path).chain([Path::new("/dev/fd")]) {
         add("allow file-write*", path);
     }
-    for path in policy.protect.iter().chain(&policy.pin) {
-        let rule = if policy.protect.contains(path) { "deny file-write*" } else { "deny file-write-unlink" };
-        add(rule, path);
-    }
     for path in &policy.hide {
         add("deny file-read* file-write*", path);
     }
     for path in &policy.show {
-        add("allow file-read*", path);
+        let rule =
+            if policy.write.contains(path) { "allow file-read* file-write*" } else { "allow file-read*" };
+        add(rule, path);
+    }
+    for path in policy.protect.iter().chain(&policy.pin) {
+        let rule = if policy.protect.contains(path) { "deny file-write*" } else { "deny file-write-unlink" };
+        add(rule, path);
     }
     text += "(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n";
     text += "(deny mach-lookup (global-name \"com.apple.coreservices.launchservicesd\"))\n";

@@ -142,6 +142,11 @@ fn osier_kind_preview(entry: &Entry<'_>) -> String {
         (EntryKind::DeleteBranch, _) => "[deleted branch]".to_owned(),
         (EntryKind::RestoreBranch, _) => "[restored branch]".to_owned(),
         (EntryKind::EntryUpdate, _) => format!("[update: {}]", words("data", "status").unwrap_or_default()),
+        (EntryKind::ExploreTry, _) => {
+            let number = |key| part("data", key).and_then(RawJson::number).map_or(0, |number| number as u64);
+            let model = words("data", "model").map(|model| format!(", {model}")).unwrap_or_default();
+            format!("[try {} of {}{model}]", number("try"), number("tries"))
+        }
         (EntryKind::SubagentBatch, _) => match count("tasks") {
             1 => format!("[subagents: 1 task, {}]", status()),
             tasks => format!("[subagents: {tasks} tasks, {}]", status()),

@@ -160,7 +160,10 @@ impl UsageMeter {
         for (seq, (usage, model)) in &self.by_entry {
             if !tree.head(*seq).has_flag(flag::SUPERSEDED) {
                 spent.insert(*seq, *usage);
-                models.entry(model).or_default().add(usage);
+                // Sub-agents may use several models; they are listed separately.
+                if tree.head(*seq).kind != EntryKind::SubagentResult {
+                    models.entry(model).or_default().add(usage);
+                }
             }
         }
         UsageReport {

@@ -63,6 +63,12 @@ pub(super) async fn run_task(
             let (agents, batches) = (client.agents().await?, client.subagents().await?);
             Ok(Msg::Lines(pages::agent_lines(&agents, &batches, columns)))
         }
+        Action::PrintExplores => Ok(Msg::Lines(pages::explores_lines(&client.explores().await?, columns))),
+        Action::CompareTries(left, right) => {
+            let comparison = client.compare_tries(None, left, right).await?;
+            let lines = pages::try_comparison_lines(&comparison, inner_columns(columns));
+            Ok(Msg::Page(format!("Try {left} and try {right}"), lines))
+        }
         Action::CopyAnswer => Ok(match client.last_reply().await? {
             Some(reply) => Msg::CopyText(reply.text),
             None => Msg::Failed("cannot copy: no answer yet".to_owned()),

@@ -2,8 +2,8 @@
 
 use osier_protocol::entry_view::EntryView;
 use osier_protocol::{
-    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, EntryLine, MoveEvent, MoveReason, Question,
-    TokenCount, TurnOutcome, one_line,
+    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, EntryLine, ExploreReport, MoveEvent,
+    MoveReason, Question, TokenCount, TurnOutcome, one_line,
 };
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
@@ -15,6 +15,7 @@ use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::theme::ColorRole;
 use crate::tour::{self, TourEvent};
+use crate::transcript::explore_lines;
 
 /// How many bytes of output are kept to show while a tool or command runs.
 const MAX_KEPT_OUTPUT: usize = 16 << 10;
@@ -208,11 +209,35 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
             }
             return notify_overlays(state, &OverlayEvent::SummaryText(&text));
         }
+        ClientEvent::Explore { report } => return handle_explore(state, *report),
         ClientEvent::Notice { text } => show_notice(state, &one_line(&text, 400)),
         ClientEvent::Extension(event) => return super::extensions::show(state, event),
         _ => {}
     }
     Vec::new()
+}
+
+/// Shows tries while they run, and prints them when all have ended.
+fn handle_explore(state: &mut UiState, report: ExploreReport) -> Vec<Action> {
+    let was_running = state.activity.explore.as_ref().is_some_and(|known| known.id == report.id);
+    if report.is_running() {
+        if !state.activity.is_active() {
+            state.activity.started = state.now;
+        }
+        state.activity.explore = Some(report);
+        return Vec::new();
+    }
+    if !was_running {
+        return Vec::new();
+    }
+    state.activity.explore = None;
+    state.activity.stopping = false;
+    let mut lines = explore_lines(&report, state.render_options());
+    lines.push(Line::styled(ColorRole::Dim, "  /explore compare 1 2 · /explore rank · /explore keep 1"));
+    show_notice(state, "The tries have ended; nothing in your project changed");
+    let mut actions = print(vec![Piece::spaced_notice(lines)]);
+    actions.extend(notify_in_background(state, "the tries have ended"));
+    actions
 }
 
 /// Appends output and keeps only the end of it.

@@ -1,6 +1,8 @@
 //! Handles keys: global keys, the keys of the editor, and keys that open overlays pass on.
 
-use osier_protocol::{ClientCommand, Prompt, PromptTiming, ThinkingLevel, UserCommand, mentioned_files};
+use osier_protocol::{
+    ClientCommand, ExploreCommand, Prompt, PromptTiming, ThinkingLevel, UserCommand, mentioned_files,
+};
 
 use super::{apply_outcome, question_keys, request_tree, send_command, show_error, show_notice};
 use crate::commands;
@@ -215,7 +217,13 @@ fn handle_ctrl_c(state: &mut UiState, warned: bool) -> Vec<Action> {
 
 fn cancel_work(state: &mut UiState) -> Vec<Action> {
     state.activity.stopping = true;
-    send_command(ClientCommand::Cancel, CommandPurpose::Cancel)
+    let mut actions = Vec::new();
+    if state.activity.explore.is_some() {
+        let cancel = ExploreCommand::Cancel { explore: None, number: None };
+        actions = send_command(ClientCommand::Explore(cancel), CommandPurpose::Mark);
+    }
+    actions.extend(send_command(ClientCommand::Cancel, CommandPurpose::Cancel));
+    actions
 }
 
 fn cycle_thinking(state: &mut UiState) -> Vec<Action> {

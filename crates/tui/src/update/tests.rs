@@ -1,6 +1,7 @@
 //! Sends messages and compares the screens.
 
 mod approvals;
+mod explores;
 mod extensions;
 mod fitting;
 mod history;

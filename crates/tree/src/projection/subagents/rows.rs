@@ -87,7 +87,10 @@ impl BatchRecords {
         let of_update = self.update.as_ref().and_then(|update| update["status"].as_str());
         let own = self.content()["status"].as_str();
         let status = of_result.or(of_update).or(own).unwrap_or("completed");
-        if status == "running" { open_status(liveness).to_owned() } else { status.to_owned() }
+        // Only the turn that made a call works on its batch. Another program's batch is what that program says.
+        let is_of_call = self.content()["toolCallId"].is_string();
+        let is_open = status == "running" && is_of_call;
+        if is_open { open_status(liveness).to_owned() } else { status.to_owned() }
     }
 }
 

@@ -1,0 +1,134 @@
+//! Keeps a try: moves the leaf to its end and merges its changes into the working directory.
+//!
+//! The merge is computed first; if anything conflicts, nothing changes. Then a journal names every change. A process that dies
+//! in the middle leaves the journal, and keeping the same try again finishes exactly those changes.
+
+use osier_protocol::explore::{FileChange, KeptTry, MergeConflict, TryReport};
+use osier_protocol::{ClientCommand, CommandReply, EntryId, MoveCommand};
+use serde::{Deserialize, Serialize};
+
+use super::apply::{self, ApplyError};
+use super::compare::find_try;
+use super::explore_folder::{ExploreFolder, ExploreRecord};
+use super::project_copy::{BaseRepository, TreeChange};
+use super::{ExploreError, on_other_thread};
+use crate::error::EngineError;
+use crate::local_client::LocalClient;
+
+/// The changes that are being applied.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KeepJournal {
+    r#try: u32,
+    tip: EntryId,
+    changes: Vec<TreeChange>,
+}
+
+impl LocalClient {
+    pub(super) async fn keep_try(&self, explore: Option<&str>, number: u32) -> Result<KeptTry, EngineError> {
+        let report = self.find_explore(explore).await?;
+        let one = find_try(&report, number)?.clone();
+        let nothing = KeptTry { explore: report.id.clone(), number, ..KeptTry::default() };
+        if one.place.name() == "read-only" {
+            let leaf_id = self.move_to_tip(&one).await?;
+            return Ok(KeptTry { kept: leaf_id.is_some(), leaf_id, ..nothing });
+        }
+        let folder = self.require_folder(&report.id, number)?;
+        let reading = |source| ExploreError::CannotRead { source };
+        let lock = folder.lock().map_err(reading)?;
+        let _lock = lock.ok_or_else(|| ExploreError::Running { explore: report.id.clone() })?;
+        let record = folder.record().map_err(reading)?;
+        let journal: Option<KeepJournal> = folder.journal().map_err(reading)?;
+        let base = self.explore_base(&report.id).ok_or(ExploreError::NoCopy { number })?;
+        let (journal, is_again) = match journal {
+            Some(journal) if journal.r#try != number => {
+                return Err(ExploreError::UnfinishedKeep { number: journal.r#try }.into());
+            }
+            Some(journal) => (journal, true),
+            None => {
+                folder.try_folder(number).ok_or(ExploreError::NoCopy { number })?;
+                match self.plan_merge(&base, &one).await? {
+                    Ok(journal) => (journal, false),
+                    Err(conflicts) => return Ok(KeptTry { conflicts, ..nothing }),
+                }
+            }
+        };
+        folder.write_journal(&journal).map_err(reading)?;
+        let before = self.worker().cursor().position();
+        let Some(leaf_id) = self.move_to_tip(&one).await? else {
+            // A hook refused.
+            if !is_again {
+                folder.remove_journal().map_err(reading)?;
+            }
+            return Ok(nothing);
+        };
+        let files = journal.changes.iter().map(TreeChange::file_change).collect();
+        if let Err(error) = apply_changes(&base, &report.id, journal, is_again).await {
+            self.worker().cursor().move_to(before).await?;
+            folder.remove_journal().map_err(reading)?;
+            return Err(error.into());
+        }
+        finish(&folder, record, number).map_err(reading)?;
+        let files: Vec<FileChange> = files;
+        Ok(KeptTry { kept: true, leaf_id: Some(leaf_id), files, ..nothing })
+    }
+
+    /// The changes that a merge makes in the working directory, or the conflicts.
+    async fn plan_merge(
+        &self,
+        base: &BaseRepository,
+        one: &TryReport,
+    ) -> Result<Result<KeepJournal, Vec<MergeConflict>>, EngineError> {
+        let (base, number) = (base.clone(), one.number);
+        let tip = one.tip_id.clone().ok_or(ExploreError::NoCopy { number })?;
+        let merge = move || -> std::io::Result<Result<Vec<TreeChange>, Vec<MergeConflict>>> {
+            let (ours, theirs) = (base.users_tree()?, base.try_tree(number)?);
+            let conflict = |(path, reason): (std::path::PathBuf, String)| MergeConflict {
+                path: path.to_string_lossy().into_owned(),
+                reason,
+            };
+            match base.merge(&ours, &theirs)? {
+                Ok(merged) => base.changes(&ours, &merged).map(Ok),
+                Err(conflicts) => Ok(Err(conflicts.into_iter().map(conflict).collect())),
+            }
+        };
+        let merged = on_other_thread(merge).await.map_err(|source| ExploreError::CannotRead { source })?;
+        Ok(merged.map(|changes| KeepJournal { r#try: number, tip, changes }))
+    }
+
+    /// Moves the leaf to the end of a try. `None` if a hook refused.
+    async fn move_to_tip(&self, one: &TryReport) -> Result<Option<EntryId>, EngineError> {
+        let target_id = one.tip_id.clone();
+        let command = MoveCommand { target_id: target_id.clone(), exact: true, ..MoveCommand::default() };
+        Ok(match self.worker().send(ClientCommand::Move(command)).await? {
+            CommandReply::Moved(moved) if moved.cancelled => None,
+            CommandReply::Cancelled => None,
+            _ => target_id,
+        })
+    }
+}
+
+async fn apply_changes(
+    base: &BaseRepository,
+    id: &str,
+    journal: KeepJournal,
+    is_again: bool,
+) -> Result<(), ExploreError> {
+    let (base, id) = (base.clone(), id.to_owned());
+    let apply = move || match is_again {
+        false => apply::apply_all(&base, &id, &journal.changes),
+        // What the user changed since the process died stays as it is.
+        true => journal.changes.iter().try_for_each(|change| match apply::apply(&base, &id, change) {
+            Err(ApplyError::Changed(_)) => Ok(()),
+            result => result,
+        }),
+    };
+    on_other_thread(apply).await.map_err(|error| match error {
+        ApplyError::Changed(path) => ExploreError::ChangedMeanwhile { path },
+        ApplyError::Io(path, source) => ExploreError::CannotChange { path, source },
+    })
+}
+
+fn finish(folder: &ExploreFolder, record: ExploreRecord, number: u32) -> std::io::Result<()> {
+    folder.write_record(&ExploreRecord { kept: Some(number), running: false, ..record })?;
+    folder.remove_journal()
+}

@@ -1,0 +1,189 @@
+//! Exploring: tries of one prompt at the same time, each on its own branch and cursor of the session and in its own copy of the
+//! project, until the user keeps one.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `start.rs` | starts the tries of a prompt |
+//! | `try_run.rs`, `try_agent.rs` | one try: follows its agent; the agent, which cannot leave its copy of the project |
+//! | `running_explores.rs` | the tries that run now, for clients that watch or cancel them |
+//! | `report.rs`, `compare.rs` | what tries did, from their branches and their files; two of them side by side |
+//! | `keep.rs`, `apply.rs` | keeps a try: moves the leaf, merges its changes into the working directory |
+//! | `rank.rs` | lets a model rank the tries |
+//! | `explore_folder.rs` | the folder of an explore: its record, its lock, its copies |
+//! | `project_copy.rs`, `git.rs` | copies of a project, their differences and merges; running git |
+
+mod apply;
+mod compare;
+mod explore_folder;
+mod git;
+mod keep;
+mod project_copy;
+mod rank;
+mod report;
+pub(crate) mod running_explores;
+mod start;
+mod try_agent;
+mod try_run;
+
+use std::path::PathBuf;
+
+use osier_protocol::explore::{ExploreCommand, ExploreReply, StoredExplore};
+
+use osier_tree::ErrorCode;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::local_client::LocalClient;
+use explore_folder::{ExploreFolder, ExploreRecord};
+
+/// How many tries an explore may have.
+pub(crate) const MAX_TRIES: usize = 16;
+
+/// Where and how projects are copied.
+#[derive(Debug, Clone)]
+pub struct ExploreConfig {
+    /// The folder of the copies.
+    pub worktrees: PathBuf,
+    /// How many bytes are copied of files that git does not track.
+    pub max_copy_bytes: u64,
+}
+
+/// An error of an explore.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    #[error("tries need a folder for their copies of the project, and none is configured")]
+    NotConfigured,
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    #[error("{count} tries are not possible; start 1 to {MAX_TRIES}")]
+    WrongCount { count: usize },
+    #[error("cannot use the model {model}: {reason}")]
+    Model { model: String, reason: String },
+    #[error("no explore {} in this session", name.as_deref().unwrap_or("was started"))]
+    NotFound { name: Option<String> },
+    #[error("no try {number} in explore {explore}")]
+    NoTry { explore: String, number: u32 },
+    #[error("explore {explore} still runs; wait for its end, or cancel it")]
+    Running { explore: String },
+    #[error("try {number} was kept only in part; keep it again to finish")]
+    UnfinishedKeep { number: u32 },
+    #[error("the copy of try {number} was removed, so its changes cannot be merged")]
+    NoCopy { number: u32 },
+    #[error("cannot keep the try: {} changed in this moment; everything is as before, try again", path.display())]
+    ChangedMeanwhile { path: PathBuf },
+    #[error("cannot change {}", path.display())]
+    CannotChange { path: PathBuf, source: std::io::Error },
+    #[error("cannot copy the project")]
+    CannotCopy { source: std::io::Error },
+    #[error("cannot read the copies of the project")]
+    CannotRead { source: std::io::Error },
+    #[error("cannot remove the copies")]
+    CannotRemove { source: std::io::Error },
+    #[error("cannot rank the tries: {reason}")]
+    CannotRank { reason: String },
+}
+
+impl ExploreError {
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            ExploreError::EmptyPrompt
+            | ExploreError::WrongCount { .. }
+            | ExploreError::NotFound { .. }
+            | ExploreError::NoTry { .. } => ErrorCode::Usage,
+            ExploreError::Model { .. } => ErrorCode::ModelNotFound,
+            ExploreError::Running { .. } => ErrorCode::SessionBusy,
+            ExploreError::CannotChange { .. }
+            | ExploreError::CannotCopy { .. }
+            | ExploreError::CannotRead { .. }
+            | ExploreError::CannotRemove { .. } => ErrorCode::Io,
+            ExploreError::NotConfigured
+            | ExploreError::UnfinishedKeep { .. }
+            | ExploreError::NoCopy { .. }
+            | ExploreError::ChangedMeanwhile { .. }
+            | ExploreError::CannotRank { .. } => ErrorCode::Failed,
+        }
+    }
+}
+
+impl Engine {
+    /// The folders that tries of all sessions left, oldest first.
+    pub fn list_explores(&self) -> Vec<StoredExplore> {
+        let Some(config) = &self.config().explore else { return Vec::new() };
+        let all = ExploreFolder::all(&config.worktrees);
+        all.into_iter().map(|(folder, record)| folder.describe(record)).collect()
+    }
+
+    /// Removes the folders of the explores of a session.
+    pub(crate) fn remove_explores(&self, session: &str) -> std::io::Result<()> {
+        let Some(config) = &self.config().explore else { return Ok(()) };
+        let all = ExploreFolder::all(&config.worktrees).into_iter();
+        for (folder, _) in all.filter(|(_, record)| record.session_id == session) {
+            folder.remove()?;
+        }
+        Ok(())
+    }
+}
+
+impl LocalClient {
+    /// Runs a command about tries.
+    pub(crate) async fn explore(&self, command: ExploreCommand) -> Result<ExploreReply, EngineError> {
+        match command {
+            ExploreCommand::Start { prompt, tries } => {
+                self.start_explore(prompt, tries).await.map(ExploreReply::Started)
+            }
+            ExploreCommand::Cancel { explore, number } => {
+                self.live().explores.cancel(explore.as_deref(), number);
+                Ok(ExploreReply::Done)
+            }
+            ExploreCommand::Keep { explore, number } => {
+                self.keep_try(explore.as_deref(), number).await.map(ExploreReply::Kept)
+            }
+            ExploreCommand::Remove { explore, number } => {
+                self.remove_tries(explore.as_deref(), number).await?;
+                Ok(ExploreReply::Done)
+            }
+            ExploreCommand::Rank { explore } => {
+                self.rank_tries(explore.as_deref()).await.map(ExploreReply::Ranked)
+            }
+        }
+    }
+
+    fn explore_config(&self) -> Result<&ExploreConfig, ExploreError> {
+        self.engine().config().explore.as_ref().ok_or(ExploreError::NotConfigured)
+    }
+
+    /// The folder of an explore and its record, if it still exists.
+    fn explore_folder(&self, id: &str) -> Option<(ExploreFolder, ExploreRecord)> {
+        let folder = ExploreFolder::find(&self.explore_config().ok()?.worktrees, id)?;
+        let record = folder.record().ok()?;
+        Some((folder, record))
+    }
+
+    async fn remove_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
+        let report = self.find_explore(explore).await?;
+        let Some((folder, _)) = self.explore_folder(&report.id) else { return Ok(()) };
+        let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
+        let _lock = lock.ok_or_else(|| ExploreError::Running { explore: report.id.clone() })?;
+        if let Some(number) = report.unfinished_keep {
+            return Err(ExploreError::UnfinishedKeep { number }.into());
+        }
+        if let Some(number) = number.filter(|number| !report.tries.iter().any(|one| one.number == *number)) {
+            return Err(ExploreError::NoTry { explore: report.id, number }.into());
+        }
+        let remove = move || match number {
+            Some(number) if folder.tries() != [number] => folder.remove_try(number),
+            _ => folder.remove(),
+        };
+        on_other_thread(remove).await.map_err(|source| ExploreError::CannotRemove { source })?;
+        Ok(())
+    }
+}
+
+/// Runs something that waits for files or processes.
+async fn on_other_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // The task is never canceled, so it panicked.
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
+}

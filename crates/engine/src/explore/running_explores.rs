@@ -1,0 +1,81 @@
+//! The tries of a session that run now, so that clients can watch and cancel them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use osier_agent::AgentHandle;
+use osier_model::CancellationToken;
+use osier_protocol::ClientEvent;
+use osier_protocol::explore::{ExploreReport, TryReport};
+
+/// See the module documentation.
+#[derive(Debug, Default)]
+pub(crate) struct RunningExplores(Mutex<BTreeMap<String, Arc<RunningExplore>>>);
+
+/// An explore whose tries run.
+#[derive(Debug)]
+pub(super) struct RunningExplore {
+    report: Mutex<ExploreReport>,
+    /// One for each try.
+    cancels: Vec<CancellationToken>,
+    /// The agent whose clients learn what happens.
+    agent: AgentHandle,
+}
+
+impl RunningExplores {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<RunningExplore>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn insert(&self, explore: &Arc<RunningExplore>) {
+        self.lock().insert(explore.report().id, explore.clone());
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// The explore as it is now, if it runs.
+    pub(super) fn report(&self, id: &str) -> Option<ExploreReport> {
+        self.lock().get(id).map(|running| running.report())
+    }
+
+    /// Cancels a try, or all. What has ended stays as it is.
+    pub(super) fn cancel(&self, explore: Option<&str>, number: Option<u32>) {
+        for (_, running) in
+            self.lock().iter().filter(|(id, _)| explore.is_none_or(|name| id.starts_with(name)))
+        {
+            for (at, cancel) in running.cancels.iter().enumerate() {
+                if number.is_none_or(|number| at + 1 == number as usize) {
+                    cancel.cancel();
+                }
+            }
+        }
+    }
+}
+
+impl RunningExplore {
+    pub(super) fn new(
+        report: ExploreReport,
+        cancels: Vec<CancellationToken>,
+        agent: AgentHandle,
+    ) -> Arc<RunningExplore> {
+        Arc::new(RunningExplore { report: Mutex::new(report), cancels, agent })
+    }
+
+    pub(super) fn report(&self) -> ExploreReport {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what is known of a try, and tells the clients.
+    pub(super) fn update(&self, number: u32, change: impl FnOnce(&mut TryReport)) {
+        let report = {
+            let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(one) = report.tries.iter_mut().find(|one| one.number == number) {
+                change(one);
+            }
+            report.clone()
+        };
+        self.agent.send_event(ClientEvent::Explore { report: Box::new(report) });
+    }
+}

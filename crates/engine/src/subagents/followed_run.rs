@@ -1,0 +1,223 @@
+//! Follows an agent that works for another one: passes its questions on to the clients of the other agent, and stops it when it
+//! exceeds its budget or is canceled.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use osier_agent::{AgentBudget, AgentHandle};
+use osier_model::CancellationToken;
+use osier_protocol::{
+    Attached, Client, ClientCommand, ClientEvent, EventStream, Question, TurnOutcome, UserAnswer,
+};
+use osier_tree::projection::usage::UsageTotals;
+
+use crate::local_client::LocalClient;
+
+/// How the agent ended.
+#[derive(Debug)]
+pub(crate) enum RunEnd {
+    Completed,
+    Failed(String),
+    Cancelled,
+}
+
+impl RunEnd {
+    pub(crate) fn status(&self) -> &'static str {
+        match self {
+            RunEnd::Completed => "completed",
+            RunEnd::Failed(_) => "failed",
+            RunEnd::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Learns what the agent does.
+pub(crate) trait RunObserver {
+    fn note(&mut self, event: &ClientEvent);
+
+    /// What the agent has used so far.
+    fn usage(&self) -> &UsageTotals;
+}
+
+/// An agent that works for another one.
+#[derive(Debug)]
+pub(crate) struct FollowedRun<'a> {
+    pub(crate) client: &'a LocalClient,
+    /// The agent whose clients answer the questions.
+    pub(crate) parent: &'a AgentHandle,
+    /// Who asks, for people.
+    pub(crate) asker: String,
+    pub(crate) budget: AgentBudget,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+impl FollowedRun<'_> {
+    /// Follows the agent until it is idle.
+    pub(crate) async fn follow(self, mut events: EventStream, observer: &mut impl RunObserver) -> RunEnd {
+        let FollowedRun { client, parent, asker, budget, cancel } = self;
+        let mut questions = PassedQuestions::new(parent, asker);
+        let (mut stop, mut ended): (Option<RunEnd>, Option<RunEnd>) = (None, None);
+        let timer = async {
+            match budget.max_seconds {
+                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(timer);
+        loop {
+            let idle = async {
+                match ended {
+                    Some(_) => client.worker().wait_until_idle().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let event = tokio::select! {
+                biased;
+                event = events.next() => match event {
+                    Some(event) => event,
+                    None => break,
+                },
+                () = questions.next_answer(client) => continue,
+                () = idle => {
+                    // What was sent before it became idle.
+                    match events.next().now_or_never().flatten() {
+                        Some(event) => event,
+                        None => break,
+                    }
+                }
+                () = cancel.cancelled(), if stop.is_none() => {
+                    stop = Some(RunEnd::Cancelled);
+                    stop_agent(client);
+                    continue;
+                }
+                () = &mut timer, if stop.is_none() => {
+                    let seconds = budget.max_seconds.unwrap_or_default();
+                    stop = Some(RunEnd::Failed(format!("stopped after {seconds} seconds, its budget")));
+                    stop_agent(client);
+                    continue;
+                }
+            };
+            match event {
+                ClientEvent::TurnStarted => ended = None,
+                ClientEvent::TurnEnded { finished, error } => ended = Some(turn_end(finished, error, budget)),
+                ClientEvent::Asked { id, question, agent } => questions.pass_on(id, *question, agent),
+                ClientEvent::Answered { id, .. } => questions.withdraw(id),
+                ClientEvent::Lagged { .. } => match client.attach(None).await {
+                    Ok(Attached { state, events: again }) => {
+                        events = again;
+                        for open in state.open_questions {
+                            questions.pass_on(open.id, open.question, open.agent);
+                        }
+                        if !state.turn_running && ended.is_none() {
+                            ended = Some(RunEnd::Completed);
+                        }
+                    }
+                    Err(error) => return RunEnd::Failed(error.message),
+                },
+                event => observer.note(&event),
+            }
+            if stop.is_none()
+                && let Some(problem) = over_budget(observer.usage(), budget)
+            {
+                stop = Some(RunEnd::Failed(problem));
+                stop_agent(client);
+            }
+        }
+        match (stop, ended) {
+            // It may have ended just before it was stopped.
+            (Some(_), Some(RunEnd::Completed)) => RunEnd::Completed,
+            (Some(stop), _) => stop,
+            (None, Some(ended)) => ended,
+            (None, None) => RunEnd::Failed("the agent ended unexpectedly".to_owned()),
+        }
+    }
+}
+
+fn over_budget(used: &UsageTotals, budget: AgentBudget) -> Option<String> {
+    if let Some(limit) = budget.max_tokens.filter(|limit| used.total_tokens > *limit) {
+        return Some(format!("stopped after {} tokens; its budget is {limit}", used.total_tokens));
+    }
+    let limit = budget.max_cost.filter(|limit| used.cost > *limit)?;
+    Some(format!("stopped after {:.4} dollars; its budget is {limit}", used.cost))
+}
+
+/// Stops the agent without waiting for it; its events tell when it has ended.
+fn stop_agent(client: &LocalClient) {
+    let client = client.clone();
+    tokio::spawn(async move {
+        if let Err(error) = client.send(ClientCommand::Cancel).await {
+            tracing::debug!(%error, "cannot cancel a sub-agent cleanly");
+        }
+    });
+}
+
+fn turn_end(finished: Option<TurnOutcome>, error: Option<String>, budget: AgentBudget) -> RunEnd {
+    let error = || error.unwrap_or_else(|| "the agent failed".to_owned());
+    match finished {
+        Some(TurnOutcome::Done) => RunEnd::Completed,
+        Some(TurnOutcome::Cancelled) => RunEnd::Cancelled,
+        Some(TurnOutcome::CutOff) => {
+            RunEnd::Failed("the last reply reached the output limit of the model".to_owned())
+        }
+        Some(TurnOutcome::StepLimit) => match budget.max_turns {
+            Some(turns) => RunEnd::Failed(format!("stopped after {turns} model calls, its budget")),
+            None => RunEnd::Failed(error()),
+        },
+        Some(TurnOutcome::Failed) | None => RunEnd::Failed(error()),
+    }
+}
+
+/// The questions of the agent that were passed on to the clients of its parent.
+struct PassedQuestions<'a> {
+    parent: &'a AgentHandle,
+    /// The agent and its task, for people.
+    name: String,
+    answers: FuturesUnordered<BoxFuture<'a, (u64, Option<UserAnswer>)>>,
+    open: BTreeMap<u64, CancellationToken>,
+}
+
+impl<'a> PassedQuestions<'a> {
+    fn new(parent: &'a AgentHandle, name: String) -> PassedQuestions<'a> {
+        PassedQuestions { parent, name, answers: FuturesUnordered::new(), open: BTreeMap::new() }
+    }
+
+    /// `asker` is the agent of a nested task.
+    fn pass_on(&mut self, id: u64, question: Question, asker: Option<String>) {
+        if self.open.contains_key(&id) {
+            return;
+        }
+        let cancel = CancellationToken::new();
+        self.open.insert(id, cancel.clone());
+        let agent = self.parent.clone();
+        let name = asker.map_or_else(|| self.name.clone(), |asker| format!("{} › {asker}", self.name));
+        let answer = async move {
+            // The limit of model calls is a budget, which nobody extends.
+            let answer = match question {
+                Question::Continue { .. } => Some(UserAnswer::No { reason: String::new() }),
+                question => agent.ask(question, name, &cancel).await,
+            };
+            (id, answer)
+        };
+        self.answers.push(answer.boxed());
+    }
+
+    fn withdraw(&mut self, id: u64) {
+        if let Some(cancel) = self.open.remove(&id) {
+            cancel.cancel();
+        }
+    }
+
+    /// Waits for an answer and gives it to the agent.
+    async fn next_answer(&mut self, client: &LocalClient) {
+        let Some((id, answer)) = self.answers.next().await else { return std::future::pending().await };
+        if let Some(answer) = answer.filter(|_| self.open.remove(&id).is_some()) {
+            let command = ClientCommand::Answer { question: id, answer };
+            if let Err(error) = client.send(command).await {
+                tracing::debug!(%error, "a question of a sub-agent is no longer open");
+            }
+        }
+    }
+}

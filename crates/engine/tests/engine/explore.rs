@@ -1,0 +1,473 @@
+//! Tries of one prompt: their branches and copies, keeping one, conflicts, crashes, and what stays untouched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use osier_engine::{AgentSpec, EngineConfig, ExploreConfig, KeepWhen, LiveSession, LocalClient, Workspace};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{CancellationToken, ContentBlock, DeltaStream, Message, Model, Request};
+use osier_protocol::explore::{
+    ExploreCommand, ExploreReply, ExploreReport, FileChangeKind, KeptTry, TryOptions, TryPlace, TryStatus,
+};
+use osier_protocol::{
+    Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, Prompt, QueryAnswer,
+    SessionQuery,
+};
+use osier_tools::{CommandEnv, ToolSet};
+use serde_json::json;
+
+use crate::support::TestEngine;
+
+/// A model that does what the lines of the last prompt say, one for each call: `write FILE TEXT`, `run COMMAND`, `read FILE`,
+/// `hang`, or `answer TEXT`. It answers `done` after the last line.
+#[derive(Debug)]
+struct LineModel;
+
+fn text_of(content: &[ContentBlock]) -> String {
+    let text = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        _ => String::new(),
+    };
+    content.iter().map(text).collect()
+}
+
+fn reply(request: &Request) -> ScriptedTurn {
+    if request.system.starts_with("You compare") {
+        return ScriptedTurn::reply("Ranking: 2, 1\nTry 2 is simpler.").usage(50, 9);
+    }
+    let is_user = |message: &Message| matches!(message, Message::User(_));
+    let at = request.messages.iter().rposition(is_user).unwrap_or_default();
+    let Some(Message::User(user)) = request.messages.get(at) else { return ScriptedTurn::reply("?") };
+    let results: Vec<String> = request.messages[at..]
+        .iter()
+        .filter_map(|message| match message {
+            Message::ToolResult(result) => Some(text_of(&result.content)),
+            _ => None,
+        })
+        .collect();
+    let text = text_of(&user.content);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let Some(line) = lines.get(results.len()) else {
+        return ScriptedTurn::reply(format!("done: {}", results.last().cloned().unwrap_or_default()))
+            .usage(10, 5);
+    };
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
+    let id = format!("c{}", results.len());
+    match word {
+        "write" => {
+            let content = second.replace("\\n", "\n");
+            ScriptedTurn::new().call(id, "write", &json!({ "path": first, "content": content })).usage(10, 5)
+        }
+        "read" => ScriptedTurn::new().call(id, "read", &json!({ "path": rest })).usage(10, 5),
+        "run" => ScriptedTurn::new().call(id, "bash", &json!({ "command": rest })).usage(10, 5),
+        "hang" => ScriptedTurn::reply("I wait").hang(),
+        "answer" => ScriptedTurn::reply(rest).usage(10, 5),
+        _ => ScriptedTurn::reply(format!("what is {line}?")).usage(10, 5),
+    }
+}
+
+impl Model for LineModel {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
+        ScriptedModel::new([reply(&request)]).stream(request, cancel)
+    }
+}
+
+/// A project and an engine with a session in it.
+struct Explorer {
+    engine: TestEngine,
+    project: PathBuf,
+    live: Arc<LiveSession>,
+    client: LocalClient,
+}
+
+fn env() -> CommandEnv {
+    CommandEnv::new(std::env::vars_os().filter(|(name, _)| name != "HOME"))
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
+    let output = Command::new("git").args(settings).args(arguments).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+impl Explorer {
+    /// A repository with a commit, a staged change, a change that is not staged, and a file that git does not know.
+    async fn in_repository() -> Explorer {
+        let engine = new_engine(None);
+        let project = engine.folder.path().join("project");
+        fs::create_dir(&project).unwrap();
+        git(&project, &["init", "--quiet"]);
+        fs::write(project.join("a.txt"), "one\ntwo\nthree\nfour\nfive\n").unwrap();
+        fs::write(project.join("b.txt"), "b\n").unwrap();
+        fs::write(project.join(".gitignore"), "target\n").unwrap();
+        git(&project, &["add", "."]);
+        git(&project, &["commit", "--quiet", "-m", "first"]);
+        fs::write(project.join("b.txt"), "staged\n").unwrap();
+        git(&project, &["add", "b.txt"]);
+        fs::write(project.join("b.txt"), "not staged\n").unwrap();
+        fs::write(project.join("new.txt"), "untracked\n").unwrap();
+        fs::create_dir(project.join("target")).unwrap();
+        fs::write(project.join("target/big"), "ignored\n").unwrap();
+        Explorer::open(engine, project).await
+    }
+
+    async fn open(engine: TestEngine, project: PathBuf) -> Explorer {
+        let live = engine.create(KeepWhen::Used).await;
+        let client = engine.engine.connect(&live, &spec(&engine, &project)).await.unwrap();
+        Explorer { engine, project, live, client }
+    }
+
+    async fn send(&self, command: ExploreCommand) -> Result<ExploreReply, ClientError> {
+        match self.client.send(ClientCommand::Explore(command)).await? {
+            CommandReply::Explore(reply) => Ok(*reply),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn start(&self, prompt: &str, instructions: &[&str]) -> Result<ExploreReport, ClientError> {
+        let tries = instructions
+            .iter()
+            .map(|text| TryOptions { instructions: Some((*text).to_owned()), ..TryOptions::default() });
+        let command = ExploreCommand::Start { prompt: Prompt::text(prompt), tries: tries.collect() };
+        match self.send(command).await? {
+            ExploreReply::Started(report) => Ok(report),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Runs tries to their end.
+    async fn explore(&self, prompt: &str, instructions: &[&str]) -> ExploreReport {
+        let mut events = self.client.attach(None).await.unwrap().events;
+        let id = self.start(prompt, instructions).await.unwrap().id;
+        while let Some(event) = events.next().await {
+            if matches!(event, ClientEvent::Explore { report } if report.id == id && !report.is_running()) {
+                break;
+            }
+        }
+        // Then the leaf returns to the start.
+        while self.engine.engine.list_explores().iter().any(|stored| stored.id == id && stored.running) {
+            tokio::task::yield_now().await;
+        }
+        self.reports().await.pop().unwrap()
+    }
+
+    async fn reports(&self) -> Vec<ExploreReport> {
+        match self.client.query(SessionQuery::Explores).await.unwrap() {
+            QueryAnswer::Explores { explores } => explores,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn keep(&self, number: u32) -> Result<KeptTry, ClientError> {
+        match self.send(ExploreCommand::Keep { explore: None, number }).await? {
+            ExploreReply::Kept(kept) => Ok(kept),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.project.join(name)).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.project.join(name), text).unwrap();
+    }
+
+    /// Everything that git tells about the project.
+    fn git_state(&self) -> String {
+        let commands: [&[&str]; 6] = [
+            &["status", "--porcelain=v2", "--ignored"],
+            &["worktree", "list"],
+            &["for-each-ref"],
+            &["stash", "list"],
+            &["diff", "--cached"],
+            &["count-objects", "-v"],
+        ];
+        commands.iter().map(|command| git(&self.project, command)).collect()
+    }
+
+    fn leaf(&self) -> Option<String> {
+        let (state, at) = self.live.session().main_cursor().state_and_place();
+        at.map(|seq| state.tree.id(seq).to_string())
+    }
+}
+
+fn new_engine(folder: Option<&Path>) -> TestEngine {
+    let worktrees = tempfile::tempdir().unwrap().keep();
+    let explore = ExploreConfig { worktrees, max_copy_bytes: 1 << 20 };
+    let config = EngineConfig { explore: Some(explore), ..EngineConfig::default() };
+    match folder {
+        Some(folder) => TestEngine::in_folder(folder, config),
+        None => TestEngine::with_config(config),
+    }
+}
+
+fn spec(engine: &TestEngine, project: &Path) -> AgentSpec {
+    let spec = engine.agent();
+    let mut workspace = Workspace::clone(&spec.workspace);
+    workspace.models.model = Arc::new(LineModel);
+    workspace.tools = ToolSet::standard();
+    workspace.tool_context.cwd = project.to_owned();
+    workspace.tool_context.env = Arc::new(env());
+    AgentSpec { workspace: Arc::new(workspace), has_user: false, ..spec }
+}
+
+fn statuses(report: &ExploreReport) -> Vec<TryStatus> {
+    report.tries.iter().map(|one| one.status).collect()
+}
+
+#[tokio::test]
+async fn each_try_has_its_own_branch_and_its_own_copy_and_the_project_stays_as_it_is() {
+    let explorer = Explorer::in_repository().await;
+    explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let (before, leaf) = (explorer.git_state(), explorer.leaf());
+    let report =
+        explorer.explore("read a.txt", &["write a.txt first", "write a.txt second\nwrite c.txt new"]).await;
+    assert_eq!(statuses(&report), [TryStatus::Completed, TryStatus::Completed], "{report:#?}");
+    assert_eq!(report.tries.iter().map(|one| one.files_changed).collect::<Vec<_>>(), [1, 2]);
+    assert!(report.tries.iter().all(|one| one.place == TryPlace::Worktree));
+    assert_eq!(explorer.git_state(), before);
+    // Both the position of the clients and the leaf of the log are where they were.
+    let tree = explorer.live.session().tree();
+    assert_eq!(explorer.leaf(), leaf);
+    assert!(tree.same_place(tree.leaf(), leaf.as_deref().and_then(|id| tree.find(id))));
+    let tips: Vec<_> = report.tries.iter().map(|one| one.tip_id.clone().unwrap()).collect();
+    assert_ne!(tips[0], tips[1]);
+    for (number, text) in [(0, "first"), (1, "second")] {
+        let folder = PathBuf::from(report.tries[number].folder.as_ref().unwrap());
+        assert_eq!(fs::read_to_string(folder.join("a.txt")).unwrap(), text);
+        // What was not committed is there too; what git ignores is not.
+        assert_eq!(fs::read_to_string(folder.join("b.txt")).unwrap(), "not staged\n");
+        assert_eq!(fs::read_to_string(folder.join("new.txt")).unwrap(), "untracked\n");
+        assert!(!folder.join("target").exists());
+        assert!(git(&folder, &["log", "--oneline"]).contains("first"));
+    }
+}
+
+#[tokio::test]
+async fn keep_merges_with_what_the_user_changed_meanwhile() {
+    let explorer = Explorer::in_repository().await;
+    let report = explorer
+        .explore(
+            "answer x",
+            &["", "write a.txt one\\ntwo\\nthree\\nfour\\nFIVE\\n\nwrite d/e.txt deep\nrun rm new.txt"],
+        )
+        .await;
+    assert_eq!(report.tries[1].status, TryStatus::Completed);
+    let report = explorer
+        .explore("read a.txt\nwrite a.txt one\\ntwo\\nthree\\nfour\\nFIVE\\n\nwrite d/e.txt deep", &[""])
+        .await;
+    assert_eq!(report.tries[0].files_changed, 2, "{report:#?}");
+    explorer.write("a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    explorer.write("b.txt", "mine\n");
+    let kept = explorer.keep(1).await.unwrap();
+    assert!(kept.kept, "{kept:?}");
+    let changes: Vec<_> = kept.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+    assert_eq!(changes, [("a.txt", FileChangeKind::Changed), ("d/e.txt", FileChangeKind::Added)]);
+    assert_eq!(explorer.file("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    assert_eq!(explorer.file("b.txt"), "mine\n");
+    assert_eq!(explorer.file("d/e.txt"), "deep");
+    assert_eq!(explorer.leaf(), kept.leaf_id.map(|id| id.to_string()));
+    // The index is still the user's.
+    assert_eq!(git(&explorer.project, &["show", ":b.txt"]), "staged\n");
+    assert_eq!(explorer.reports().await.pop().unwrap().kept, Some(1));
+}
+
+#[tokio::test]
+async fn a_conflict_is_shown_and_changes_nothing() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("read a.txt\nwrite a.txt theirs\nwrite c.txt new", &[""]).await;
+    explorer.write("a.txt", "mine\n");
+    let (before, leaf) = (explorer.git_state(), explorer.leaf());
+    let kept = explorer.keep(1).await.unwrap();
+    assert!(!kept.kept);
+    assert_eq!(kept.conflicts.len(), 1, "{kept:?}");
+    assert_eq!(kept.conflicts[0].path, "a.txt");
+    assert!(kept.conflicts[0].reason.contains("a.txt"), "{kept:?}");
+    assert_eq!((explorer.git_state(), explorer.leaf()), (before, leaf));
+    assert_eq!(explorer.file("a.txt"), "mine\n");
+    // Without the conflict it works.
+    explorer.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    assert!(explorer.keep(1).await.unwrap().kept);
+    assert_eq!(explorer.file("a.txt"), "theirs");
+}
+
+#[tokio::test]
+async fn tools_do_not_open_files_outside_the_copy() {
+    let explorer = Explorer::in_repository().await;
+    let outside = explorer.project.join("b.txt");
+    let report = explorer.explore("answer x", &["", ""]).await;
+    assert_eq!(report.tries.len(), 2);
+    for line in [
+        format!("write {} x", outside.display()),
+        format!("read {}", outside.display()),
+        "write ../x y".into(),
+    ] {
+        let report = explorer.explore(&line, &[""]).await;
+        assert!(report.tries[0].last_words.contains("outside"), "{line}: {}", report.tries[0].last_words);
+    }
+    assert_eq!(explorer.file("b.txt"), "not staged\n");
+}
+
+#[tokio::test]
+async fn without_git_tries_work_in_a_copy_or_only_read() {
+    let engine = new_engine(None);
+    let project = engine.folder.path().join("plain");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("a.txt"), "one\n").unwrap();
+    let explorer = Explorer::open(engine, project).await;
+    let report = explorer.explore("read a.txt\nwrite a.txt two", &["", ""]).await;
+    assert_eq!(report.tries[0].place, TryPlace::Copy);
+    assert_eq!(explorer.file("a.txt"), "one\n");
+    assert!(explorer.keep(2).await.unwrap().kept);
+    assert_eq!(explorer.file("a.txt"), "two");
+    explorer.write("big", &"x".repeat(2 << 20));
+    let report = explorer.explore("write a.txt three", &[""]).await;
+    let TryPlace::ReadOnly { reason } = &report.tries[0].place else { panic!("{report:?}") };
+    assert!(reason.contains("explore.max_copy_mb"), "{reason}");
+    assert_eq!(explorer.file("a.txt"), "two");
+}
+
+#[tokio::test]
+async fn a_canceled_try_ends_and_the_others_go_on() {
+    let explorer = Explorer::in_repository().await;
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    explorer.start("read a.txt", &["hang", "write c.txt x"]).await.unwrap();
+    let mut is_canceled = false;
+    loop {
+        let Some(ClientEvent::Explore { report }) = events.next().await else { continue };
+        if report.tries[1].status == TryStatus::Completed && !is_canceled {
+            assert_eq!(report.tries[0].status, TryStatus::Running);
+            is_canceled = true;
+            explorer.send(ExploreCommand::Cancel { explore: None, number: Some(1) }).await.unwrap();
+        }
+        if !report.is_running() {
+            assert_eq!(statuses(&report), [TryStatus::Cancelled, TryStatus::Completed]);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_tries_are_compared_ranked_and_removed() {
+    let explorer = Explorer::in_repository().await;
+    let report = explorer.explore("read a.txt", &["write a.txt first", "write a.txt second"]).await;
+    let query = SessionQuery::CompareTries { explore: None, left: 1, right: 2 };
+    let QueryAnswer::CompareTries(comparison) = explorer.client.query(query).await.unwrap() else { panic!() };
+    let diff = comparison.diff.unwrap();
+    assert!(diff.contains("-first") && diff.contains("+second"), "{diff}");
+    assert_eq!(comparison.left_files.len(), 1);
+    let ExploreReply::Ranked(ranking) = explorer.send(ExploreCommand::Rank { explore: None }).await.unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(ranking.order, [2, 1]);
+    assert!(ranking.text.contains("simpler"));
+    assert_eq!(explorer.engine.engine.list_explores().len(), 1);
+    explorer.send(ExploreCommand::Remove { explore: None, number: Some(1) }).await.unwrap();
+    assert_eq!(explorer.engine.engine.list_explores()[0].tries, [2]);
+    let error = explorer.keep(1).await.unwrap_err();
+    assert!(error.message.contains("removed"), "{error:?}");
+    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    assert!(explorer.engine.engine.list_explores().is_empty());
+    // The branches stay.
+    let after = explorer.reports().await.pop().unwrap();
+    assert_eq!(after.tries[1].tip_id, report.tries[1].tip_id);
+}
+
+#[tokio::test]
+async fn a_keep_that_died_in_the_middle_is_finished_by_keeping_again() {
+    let explorer = Explorer::in_repository().await;
+    let report = explorer
+        .explore("read a.txt\nwrite a.txt theirs\nwrite c.txt new\nwrite d.txt more", &["", ""])
+        .await;
+    // The process wrote its journal and one file, and died before it removed a temporary file.
+    let kept = explorer.keep(1).await.unwrap();
+    let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
+    let blob = |name: &str| {
+        let output = Command::new("git").args(["hash-object", name]).current_dir(&explorer.project).output();
+        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let after = |name: &str| json!({ "mode": "100644", "blob": blob(name) });
+    let original = git(&explorer.project, &["rev-parse", "HEAD:a.txt"]).trim().to_owned();
+    let journal = json!({ "try": 1, "tip": kept.leaf_id, "changes": [
+        { "path": "a.txt", "before": { "mode": "100644", "blob": original }, "after": after("a.txt") },
+        { "path": "c.txt", "before": null, "after": after("c.txt") },
+        { "path": "d.txt", "before": null, "after": after("d.txt") },
+    ]});
+    fs::write(folder.join("keep.json"), journal.to_string()).unwrap();
+    explorer.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    fs::remove_file(explorer.project.join("d.txt")).unwrap();
+    explorer.write(&format!(".d.txt.osier-{}.new", report.id), "half of it");
+    assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1));
+    let error = explorer.keep(2).await.unwrap_err();
+    assert!(error.message.contains("try 1"), "{error:?}");
+    let kept = explorer.keep(1).await.unwrap();
+    assert!(kept.kept);
+    assert_eq!((explorer.file("a.txt"), explorer.file("d.txt")), ("theirs".into(), "more".into()));
+    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
+    let left: Vec<_> =
+        fs::read_dir(&explorer.project).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains("osier")), "{left:?}");
+}
+
+#[tokio::test]
+async fn after_a_crash_the_next_agent_returns_the_leaf_and_the_tries_are_interrupted() {
+    let explorer = Explorer::in_repository().await;
+    explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let leaf = explorer.leaf();
+    let report = explorer.explore("answer x", &["", ""]).await;
+    // A process that died: the last entry is in a try, and its folder is not locked.
+    let session = explorer.live.session();
+    let id = session.id().to_owned();
+    let tip = report.tries[1].tip_id.clone().unwrap();
+    let cursor = session.new_cursor(session.tree().find(&tip)).await.unwrap();
+    let message =
+        json!({ "type": "message", "parentId": tip, "message": { "role": "user", "content": "go on" } });
+    let commit = osier_session::Commit::from_entry(message.to_string().as_bytes()).unwrap();
+    cursor.commit(commit).await.unwrap();
+    let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
+    let record = fs::read_to_string(folder.join("explore.json")).unwrap();
+    fs::write(folder.join("explore.json"), record.replace("\"running\":false", "\"running\":true")).unwrap();
+    let Explorer { engine, project, live, client } = explorer;
+    drop((client, cursor, live));
+    let again = Explorer {
+        live: engine.open(&id).await,
+        client: reconnect(&engine, &id, &project).await,
+        engine,
+        project,
+    };
+    let tree = again.live.session().tree();
+    let find = |id: Option<String>| id.as_deref().and_then(|id| tree.find(id));
+    assert!(tree.same_place(find(again.leaf()), find(leaf)), "{:?}", again.leaf());
+    let report = again.reports().await.pop().unwrap();
+    assert_eq!(statuses(&report), [TryStatus::Completed, TryStatus::Interrupted]);
+    assert!(again.keep(1).await.unwrap().kept);
+}
+
+async fn reconnect(engine: &TestEngine, id: &str, project: &Path) -> LocalClient {
+    let live = engine.open(id).await;
+    engine.engine.connect(&live, &spec(engine, project)).await.unwrap()
+}
+
+#[tokio::test]
+async fn wrong_requests_are_explained() {
+    let explorer = Explorer::in_repository().await;
+    let code = |error: ClientError| error.code;
+    assert_eq!(code(explorer.start("x", &[]).await.unwrap_err()), ErrorCode::Usage);
+    assert_eq!(code(explorer.start("x", &[""; 17]).await.unwrap_err()), ErrorCode::Usage);
+    assert_eq!(code(explorer.start(" ", &[""]).await.unwrap_err()), ErrorCode::Usage);
+    assert_eq!(code(explorer.keep(1).await.unwrap_err()), ErrorCode::Usage);
+    let tries = vec![TryOptions { model: Some("no-such-model".into()), ..TryOptions::default() }];
+    let command = ExploreCommand::Start { prompt: Prompt::text("x"), tries };
+    assert_eq!(code(explorer.send(command).await.unwrap_err()), ErrorCode::ModelNotFound);
+    explorer.explore("answer x", &[""]).await;
+    assert_eq!(code(explorer.keep(9).await.unwrap_err()), ErrorCode::Usage);
+}

@@ -1,0 +1,91 @@
+//! `osier explore`: tries of one prompt, with the real program, its sandbox and git.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{CommandOutput, TestEnv};
+
+/// A repository with a commit, a change and a new file.
+fn repository() -> TestEnv {
+    let env = TestEnv::new();
+    git(&env, &["init", "--quiet"]);
+    env.write("a.txt", "one\n");
+    git(&env, &["add", "."]);
+    git(&env, &["commit", "--quiet", "-m", "first"]);
+    env.write("a.txt", "changed\n");
+    env.write("new.txt", "new\n");
+    env
+}
+
+fn git(env: &TestEnv, arguments: &[&str]) -> String {
+    let settings = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    let output = Command::new("git").args(settings).args(arguments).current_dir(env.cwd()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn git_state(env: &TestEnv) -> String {
+    ["status", "worktree list", "for-each-ref", "count-objects"]
+        .iter()
+        .map(|command| git(env, &command.split(' ').collect::<Vec<_>>()))
+        .collect()
+}
+
+fn explore(env: &TestEnv, arguments: &[&str]) -> CommandOutput {
+    env.args(&[&["explore"], arguments].concat())
+}
+
+fn json(output: &CommandOutput) -> Value {
+    assert_eq!(output.code, 0, "{output}");
+    serde_json::from_str(&output.out).unwrap()
+}
+
+#[test]
+fn tries_are_listed_compared_kept_and_removed() {
+    let env = repository();
+    let before = git_state(&env);
+    let instructions = ["--instructions", "", "--instructions", "in French"];
+    let started = explore(&env, &[&["2", "write hello to notes.txt", "--json"], &instructions[..]].concat());
+    let report = json(&started);
+    assert_eq!(git_state(&env), before);
+    let id = report["id"].as_str().unwrap();
+    for one in report["tries"].as_array().unwrap() {
+        assert_eq!(
+            (&one["status"], &one["place"]["kind"]),
+            (&"completed".into(), &"worktree".into()),
+            "{report}"
+        );
+    }
+    assert_eq!(report["tries"][0]["filesChanged"], 1, "{report}");
+    let listed = json(&explore(&env, &["list", "--json"]));
+    assert_eq!((&listed[0]["id"], &listed[0]["tries"]), (&id.into(), &serde_json::json!([1, 2])));
+    assert!(explore(&env, &["list"]).out.contains("2 tries, not kept"));
+    let shown = explore(&env, &["show", id]);
+    assert!(shown.out.contains("each in its own worktree"), "{shown}");
+    let compared = explore(&env, &["compare", id, "1", "2"]);
+    assert!(compared.out.contains("Try 1 changed 1 files"), "{compared}");
+    let kept = explore(&env, &["keep", id, "1"]);
+    assert_eq!(kept.out, "Kept try 1; 1 file changed:\n  A notes.txt\n", "{kept}");
+    assert_eq!(env.read("notes.txt"), b"hello\n");
+    assert_eq!((env.read("a.txt"), env.read("new.txt")), (b"changed\n".to_vec(), b"new\n".to_vec()));
+    let ranked = explore(&env, &["rank", id]);
+    assert_eq!(ranked.code, 0, "{ranked}");
+    assert_eq!(explore(&env, &["remove", id]).code, 0);
+    assert_eq!(explore(&env, &["list"]).out, "");
+    let gone = explore(&env, &["keep", id, "2"]);
+    assert_eq!(gone.code, 2, "{gone}");
+}
+
+#[test]
+fn commands_of_a_try_cannot_write_outside_its_copy() {
+    let env = repository();
+    let before = git_state(&env);
+    let target = env.path("escaped.txt");
+    let prompt = format!("run `touch inside.txt; echo x > {}`", target.display());
+    let report = json(&explore(&env, &["1", &prompt, "--json"]));
+    assert!(!target.exists(), "{report}");
+    assert_eq!(git_state(&env), before);
+    let folder = report["tries"][0]["folder"].as_str().unwrap();
+    assert!(std::path::Path::new(folder).join("inside.txt").exists(), "{report}");
+}

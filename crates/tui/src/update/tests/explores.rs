@@ -1,0 +1,54 @@
+//! Tries of a prompt: the table while they run, and what stays on the screen.
+
+use osier_protocol::ClientEvent;
+use osier_protocol::explore::{ExploreReport, TryPlace, TryReport, TryStatus};
+
+use crate::testing::Harness;
+
+fn report(first: TryStatus, second: TryStatus) -> ClientEvent {
+    let one = |number, status, words: &str| TryReport {
+        number,
+        status,
+        model: "test/small".to_owned(),
+        place: TryPlace::Worktree,
+        files_changed: 2,
+        tests_run: 3,
+        tests_failed: number as usize - 1,
+        last_words: words.to_owned(),
+        ..TryReport::default()
+    };
+    let tries = vec![one(1, first, "It is \u{1b}[31mfaster."), one(2, second, "I use a map.")];
+    let report = ExploreReport {
+        id: "e".to_owned(),
+        prompt: "make it faster".to_owned(),
+        tries,
+        ..ExploreReport::default()
+    };
+    ClientEvent::Explore { report: Box::new(report) }
+}
+
+#[test]
+fn a_table_shows_the_tries_while_they_run_and_stays_when_they_ended() {
+    let mut harness = Harness::with_session(110, 24, "say a");
+    harness.event(report(TryStatus::Completed, TryStatus::Running));
+    let text = harness.text();
+    assert!(text.contains("● explore  make it faster"), "{text}");
+    assert!(text.contains("try  status     files  tests"), "{text}");
+    assert!(text.contains("1    completed  2      3 ok"), "{text}");
+    assert!(text.contains("2    running    2      1 of 3 failed"), "{text}");
+    assert!(text.contains("faster.") && !text.contains("\u{1b}[31m"), "{text}");
+    harness.event(report(TryStatus::Completed, TryStatus::Failed));
+    assert!(!harness.state.activity.is_active());
+    let text = harness.text();
+    assert!(text.contains("2    failed") && text.contains("/explore keep 1"), "{text}");
+}
+
+#[test]
+fn escape_stops_the_tries() {
+    let mut harness = Harness::with_session(110, 24, "say a");
+    harness.event(report(TryStatus::Running, TryStatus::Running));
+    harness.take_actions();
+    harness.press("escape");
+    let actions = harness.take_actions();
+    assert!(actions.contains("Explore(Cancel { explore: None, number: None })"), "{actions}");
+}
