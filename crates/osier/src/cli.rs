@@ -61,8 +61,6 @@ enum CliCommand {
     Explore(explore::Args),
     /// List, add and remove extensions, and decide what they may do
     Extensions(extensions::command::Args),
-    /// Try a prompt several times at once, then compare the tries and keep one
-    Explore(explore::Args),
     /// Serve sessions over HTTP and WebSockets
     Serve(serve::Args),
     /// Print links and tokens for a gateway
@@ -134,11 +132,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             block_on(explore::run(args, home))
         }
         Some(CliCommand::Extensions(args)) => block_on(extensions::command::run(args, home::find()?)),
-        Some(CliCommand::Explore(args)) => {
-            let home = home::find()?;
-            let _log = start_log(&home, false);
-            block_on(explore::run(args, home))
-        }
         Some(CliCommand::Serve(args)) => {
             let home = home::find()?;
             let _log = start_log(&home, false);

@@ -51,7 +51,6 @@ fn help_lists_commands_and_options() {
           agents       List the agents that a model can delegate tasks to
           explore      Try a prompt several times at once, then compare the tries and keep one
           extensions   List, add and remove extensions, and decide what they may do
-          explore      Try a prompt several times at once, then compare the tries and keep one
           serve        Serve sessions over HTTP and WebSockets
           token        Print links and tokens for a gateway
           doctor       Check keys, servers, terminal and sessions, and suggest fixes
