@@ -54,7 +54,11 @@ export class ScrollKeeper {
   }
 
   keep() {
-    if (this.isFollowing) scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+    if (this.isFollowing) {
+      scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+      // If the content became shorter, this moved up, and the event comes when it may be longer again.
+      this.lastTop = window.scrollY;
+    }
     this.showJump();
   }
 
