@@ -123,7 +123,7 @@ fn an_export_is_written_on_this_machine() {
     screen.submit("my name is Ada");
     screen.wait_for("offline model");
     screen.submit("/export talk.md");
-    screen.wait_for("talk.md");
+    screen.wait_for("Exported to");
     screen.quit();
     let exported = String::from_utf8(user.read("talk.md")).unwrap();
     assert!(exported.contains("my name is Ada"), "{exported}");
