@@ -53,12 +53,13 @@ fn ask(url: &str) -> Result<Option<String>> {
     if !input.is_terminal() {
         return Err(usage_error("no token for the gateway; set OSIER_TOKEN, or use --token-file FILE"));
     }
-    write!(stderr, "Token for {}: ", sanitize_line(url))?;
-    stderr.flush()?;
     let shown = tcgetattr(&input)?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
+    // Before the question, which a user or a program may answer at once.
     tcsetattr(&input, OptionalActions::Flush, &hidden)?;
+    write!(stderr, "Token for {}: ", sanitize_line(url))?;
+    stderr.flush()?;
     let mut token = String::new();
     let read = input.lock().read_line(&mut token);
     tcsetattr(&input, OptionalActions::Flush, &shown)?;
