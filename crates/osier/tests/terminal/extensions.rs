@@ -27,9 +27,8 @@ fn an_extension_notifies_and_asks() {
     screen.wait_for("green");
     screen.press("\x1b[B");
     screen.wait_for("› green");
-    screen.press("\r");
-    screen.wait_for("Your name?");
-    screen.submit("Ada");
+    screen.answer_until("\r", |text| text.contains("Your name?"));
+    screen.answer_until("Ada\r", |text| text.contains("chose "));
     screen.wait_for("chose green for Ada");
     screen.submit("/break it");
     screen.wait_for("broken on purpose");

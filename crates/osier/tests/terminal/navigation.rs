@@ -169,10 +169,11 @@ fn a_sub_agent_batch_shows_its_final_status() {
     );
     screen.quit();
     let mut screen = open(&env, &["--session", "s.jsonl"]);
-    screen.wait_for("sub-agents interrupted");
+    // Another program stored it, and works on it.
+    screen.wait_for("sub-agents running");
     append(r#"{"type":"entry_update","targetId":"0000000b","status":"failed","payload":{}}"#);
     screen.wait_for("sub-agents failed");
-    screen.wait_gone("sub-agents interrupted");
+    screen.wait_gone("sub-agents running");
     screen.quit();
     let mut screen = open(&env, &["--session", "s.jsonl"]);
     screen.wait_for("sub-agents failed");

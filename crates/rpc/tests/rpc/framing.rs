@@ -55,6 +55,7 @@ async fn a_turn_is_canceled_and_stored_when_the_input_ends() {
     let client = program.client.clone();
     program.close_input();
     program.ended().await;
+    program.close_engine().await;
     let reply = client.last_reply().await.unwrap().expect("what arrived of the reply is stored");
     assert_eq!(reply.text, "Hel");
     assert!(!client.attach(None).await.unwrap().state.turn_running);

@@ -246,6 +246,11 @@ impl TestProgram {
         self.until("agent_settled").await
     }
 
+    /// Ends what the server leaves running, as the program does at its end.
+    pub(crate) async fn close_engine(&self) {
+        assert!(self.engine.contract.engine.close(TIMEOUT).await.is_empty());
+    }
+
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
