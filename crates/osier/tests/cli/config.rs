@@ -66,6 +66,7 @@ fn defaults_apply_without_settings_files() {
             durability                     "turn"             default
             agent                          "main"             default
             default_store                  "file"             default
+            extensions                     -
             gateway.directories            -
             retry.attempts                 4                  default
             retry.patience                 60                 default
@@ -126,6 +127,7 @@ fn settings_are_shown_with_file_and_line() {
             durability                     "turn"                      default
             agent                          "main"                      default
             default_store                  "file"                      default
+            extensions                     -
             gateway.directories            -
             retry.attempts                 4                           default
             retry.patience                 60                          default
@@ -246,6 +248,7 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             durability                     "turn"             default
             agent                          "main"             default
             default_store                  "file"             default
+            extensions                     -
             gateway.directories            -
             retry.attempts                 4                  default
             retry.patience                 60                 default

@@ -101,9 +101,9 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
         $ osier modles
         osier: unknown command `modles`; did you mean `osier models`? To send it to the model: osier -- 'modles'
         $ osier rpc
-        osier: unknown command `rpc`; the commands are sessions, config, models, agents, extensions, explore, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
+        osier: unknown command `rpc`; the commands are sessions, config, models, agents, explore, extensions, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier rpc --stdio
-        error: unknown command `rpc`; the commands are sessions, config, models, agents, extensions, explore, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
+        error: unknown command `rpc`; the commands are sessions, config, models, agents, explore, extensions, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier tree
         osier: unknown command `tree`; did you mean `osier sessions tree`? To send it to the model: osier -- 'tree'
     "#]].assert_eq(&errors);
