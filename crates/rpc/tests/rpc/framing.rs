@@ -53,9 +53,10 @@ async fn a_turn_is_canceled_and_stored_when_the_input_ends() {
     program.data("prompt", json!({ "message": "Hi" })).await;
     program.until("message_update").await;
     let client = program.client.clone();
+    let engine = program.engine.clone();
     program.close_input();
     program.ended().await;
-    program.close_engine().await;
+    engine.close().await;
     let reply = client.last_reply().await.unwrap().expect("what arrived of the reply is stored");
     assert_eq!(reply.text, "Hel");
     assert!(!client.attach(None).await.unwrap().state.turn_running);

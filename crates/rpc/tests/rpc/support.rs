@@ -33,6 +33,11 @@ pub(crate) struct RpcTestEngine {
 }
 
 impl RpcTestEngine {
+    /// Ends what the server leaves running, as the program does at its end.
+    pub(crate) async fn close(&self) {
+        assert!(self.contract.engine.close(TIMEOUT).await.is_empty());
+    }
+
     pub(crate) async fn new() -> Arc<RpcTestEngine> {
         let contract = ContractEngine::new().await;
         Arc::new(RpcTestEngine { contract, opens_broken_session: AtomicBool::new(false) })
@@ -244,11 +249,6 @@ impl TestProgram {
     pub(crate) async fn run_prompt(&mut self, text: &str) -> Vec<Value> {
         self.data("prompt", json!({ "message": text })).await;
         self.until("agent_settled").await
-    }
-
-    /// Ends what the server leaves running, as the program does at its end.
-    pub(crate) async fn close_engine(&self) {
-        assert!(self.engine.contract.engine.close(TIMEOUT).await.is_empty());
     }
 
     pub(crate) fn close_input(&mut self) {
