@@ -1,10 +1,14 @@
 // Writes the summary of a branch that you leave, without a model: one line per message of yours.
-import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, SessionEntry } from "@earendil-works/pi-coding-agent";
 
-function myCustomSummarizer(entries) {
-	const prompts = entries.filter((entry) => entry.message?.role === "user");
-	const text = (content) => (typeof content === "string" ? content : content.map((block) => block.text ?? "").join(" "));
-	return prompts.map((entry) => `- ${text(entry.message.content)}`).join("\n");
+function myCustomSummarizer(entries: SessionEntry[]) {
+	const lines = entries.flatMap((entry) => {
+		if (entry.type !== "message" || entry.message.role !== "user") return [];
+		const { content } = entry.message;
+		const text = typeof content === "string" ? content : content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
+		return [`- ${text}`];
+	});
+	return lines.join("\n");
 }
 
 export default function (pi: ExtensionAPI) {

@@ -6,16 +6,18 @@ set -euo pipefail
 pi_package='@earendil-works/pi-coding-agent'
 pi_version='1.5.0'
 node_major='22'
+# Loads the extensions of pi's option -e.
+jiti_version='2.7.0'
 
 [ $# -eq 1 ] || { echo 'usage: install.sh DIR' >&2; exit 2; }
 mkdir -p "$1"
 cd "$1"
 here=$PWD
 
-if [ ! -x node_modules/.bin/node ]; then
+if [ ! -x node_modules/.bin/node ] || [ ! -d node_modules/jiti ]; then
   command -v npm >/dev/null || { echo 'install.sh: npm is needed to fetch the peer; install Node.js first' >&2; exit 1; }
   [ -f package.json ] || echo '{ "name": "osier-peer", "private": true }' > package.json
-  npm install --silent --no-audit --no-fund "node@$node_major" >&2
+  npm install --silent --no-audit --no-fund "node@$node_major" "jiti@$jiti_version" >&2
 fi
 
 module=package/dist/bundle/index.js

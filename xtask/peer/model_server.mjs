@@ -2,14 +2,17 @@
 import { createServer } from "node:http";
 
 /**
- * Starts a server. `reply` prepares the next reply: `{think, text, calls: [{name, args}], hold, status}`. With `hold`, the reply stops
- * before its end until `release` is called. `reply` returns `{asked, release}`: `asked` resolves when the request has arrived.
+ * Starts a server. `reply` prepares the next reply: `{think, text, calls: [{name, args}], pause, hold, status}`. The reply stops before
+ * its end: `pause` milliseconds, and with `hold` until `release` is called. `reply` returns `{asked, release}`: `asked` resolves when the request has arrived.
  */
 export async function startModel() {
 	const prepared = [];
+	const requests = [];
 	let count = 0;
 	const server = createServer((request, response) => {
-		request.resume().on("end", () => {
+		const body = [];
+		request.on("data", (piece) => body.push(piece)).on("end", () => {
+			requests.push(Buffer.concat(body).toString());
 			const next = prepared.shift() ?? { text: "This reply was not prepared.", asked: () => {}, released: Promise.resolve() };
 			next.asked();
 			answer(response, next, ++count).catch(() => response.destroy());
@@ -25,6 +28,8 @@ export async function startModel() {
 			prepared.push({ ...step, released, asked });
 			return { asked: arrived, release };
 		},
+		/** The bodies of all requests so far. */
+		requests,
 		unused: () => prepared.splice(0).length,
 		close: () => {
 			server.closeAllConnections();
@@ -44,6 +49,7 @@ async function answer(response, step, number) {
 	delta({ role: "assistant", content: "" });
 	for (const piece of pieces(step.think)) delta({ reasoning_content: piece });
 	for (const piece of pieces(step.text)) delta({ content: piece });
+	if (step.pause) await new Promise((resolve) => setTimeout(resolve, step.pause));
 	if (step.hold) await step.released;
 	const calls = step.calls ?? [];
 	for (const [index, call] of calls.entries()) {

@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { configureOsier, configurePi } from "./configure.mjs";
 import { CONVERSATION } from "./rpc_conversation.mjs";
 import { startModel } from "./model_server.mjs";
 import { normalize } from "./rpc_normalize.mjs";
@@ -13,10 +14,9 @@ const { cli, cwd, home, program } = JSON.parse(readFileSync(0, "utf8"));
 const TIMEOUT = 60_000;
 
 const model = await startModel();
-mkdirSync(home, { recursive: true });
 mkdirSync(cwd, { recursive: true });
 writeFileSync(join(cwd, "notes.txt"), "First line.\nSecond line.\n");
-const client = new RpcClient({ cliPath: cli, cwd, provider: undefined, ...(program === "pi" ? configurePi() : configureOsier()) });
+const client = new RpcClient({ cliPath: cli, cwd, provider: undefined, ...(program === "pi" ? configurePi : configureOsier)(home, model.url) });
 
 const seen = [];
 let wake = () => {};
@@ -83,22 +83,3 @@ for (const [step, run] of CONVERSATION) {
 await client.stop();
 model.close();
 process.stdout.write(JSON.stringify(normalize(results, { cwd, home })));
-
-function configurePi() {
-	const models = ["first", "second"].map((id) => ({ id, name: id, reasoning: id === "second", contextWindow: 100_000, maxTokens: 4096 }));
-	const provider = { baseUrl: model.url, api: "openai-completions", apiKey: "none", models };
-	writeFileSync(join(home, "models.json"), JSON.stringify({ providers: { prepared: provider } }));
-	const settings = { retry: { baseDelayMs: 10 }, compaction: { keepRecentTokens: 20 } };
-	writeFileSync(join(home, "settings.json"), JSON.stringify(settings));
-	const off = ["--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes", "--no-context-files", "--no-mcp", "--offline"];
-	return { args: ["--model", "prepared/first", ...off], env: { PI_CODING_AGENT_DIR: home, PI_OFFLINE: "1" } };
-}
-
-function configureOsier() {
-	const thinking = (id) => (id === "second" ? '{ style = "effort", levels = ["off", "minimal", "low", "medium", "high"] }' : "false");
-	const table = (id) => `[[providers.prepared.models]]\nid = "${id}"\nname = "${id}"\nthinking = ${thinking(id)}\ncontext_window = 100000\nmax_output = 4096\n`;
-	const provider = `[providers.prepared]\napi = "openai-completions"\nbase_url = "${model.url}"\n`;
-	const settings = `[compaction]\nkeep_recent_tokens = 20\n`;
-	writeFileSync(join(home, "config.toml"), settings + provider + ["first", "second"].map(table).join(""));
-	return { args: ["--model", "prepared/first"], env: { OSIER_HOME: home } };
-}

@@ -50,6 +50,11 @@ impl Args {
         }
     }
 
+    /// All arguments, for a task that passes them on.
+    pub(crate) fn rest(self) -> Vec<String> {
+        self.left
+    }
+
     /// Rejects arguments that the task did not consume.
     pub(crate) fn finish(self) -> Result<()> {
         match self.left.first() {

@@ -3,11 +3,13 @@
 
 mod cases;
 mod content;
+mod extensions;
 mod gateway;
 mod generate;
 mod measure;
 mod page;
 mod sandbox;
+mod scale;
 mod screen;
 mod streaming;
 mod table;
@@ -66,6 +68,8 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let only_page = args.flag("--page");
     let only_screen = args.flag("--screen");
     let only_sandbox = args.flag("--sandbox");
+    let only_scale = args.flag("--scale");
+    let only_extensions = args.flag("--extensions");
     let dir = args.value("--dir")?;
     let given = args.value("--osier")?;
     args.finish()?;
@@ -78,6 +82,9 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         return page::run(given.as_deref(), &dir, quick);
     }
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
+    if only_extensions {
+        return extensions::run(&osier, &dir, quick);
+    }
     if only_gateway {
         return gateway::run(&osier, &dir, quick);
     }
@@ -89,10 +96,11 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let rows = match () {
         () if only_screen => screen::rows(&bench),
         () if only_sandbox => sandbox::rows(&bench),
+        () if only_scale => scale::rows(&bench),
         () => cases::all(&bench),
     };
     table::print(&rows, bench.peer.is_some());
-    if only_screen || only_sandbox { Ok(()) } else { engine().and_then(|()| agents()) }
+    if only_screen || only_sandbox || only_scale { Ok(()) } else { engine().and_then(|()| agents()) }
 }
 
 fn engine() -> Result<()> {

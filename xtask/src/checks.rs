@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::args::Args;
-use crate::{browser, tidy, web_types, workspace};
+use crate::{browser, extension_types, tidy, web_types, workspace};
 
 enum CheckStep {
     Tidy,
@@ -63,8 +63,10 @@ impl CheckStep {
 }
 
 fn check_web_types() -> Result<()> {
-    if !web_types::check()? {
-        println!("NOT RUN: the types of the browser code, because npm cannot install TypeScript");
+    if !web_types::check()? || !extension_types::check_examples()? {
+        println!(
+            "NOT RUN: types of the browser code and of extensions, because npm cannot install TypeScript"
+        );
     }
     Ok(())
 }

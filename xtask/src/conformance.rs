@@ -1,6 +1,7 @@
 //! Compares the osier binary with the real pi, in both directions. Reports every difference and keeps the
 //! files that show it; known differences are not filtered out here.
 
+mod extensions;
 mod forking;
 mod log;
 mod preparing;
@@ -60,8 +61,10 @@ fn compare(mut args: Args) -> Result<()> {
     let given = args.value("--osier")?;
     let only = args.value("--only")?;
     let only_rpc = args.flag("--rpc");
+    let only_extensions = args.flag("--extensions");
     args.finish()?;
     if let Some(name) = &only
+        && !only_extensions
         && PARTS.iter().all(|(part, _)| part != name)
     {
         return Err(UsageError(format!("conformance has no part called {name}")).into());
@@ -73,6 +76,9 @@ fn compare(mut args: Args) -> Result<()> {
     let context = ConformanceContext { osier, peer: Peer::install()?, dir, seed, sessions };
     println!("seed {seed}, files in {}", context.dir.display());
 
+    if only_extensions {
+        return extensions::run(&context, only.as_deref());
+    }
     let mut report = ConformanceReport::default();
     match only_rpc {
         true => rpc::run(&context, &mut report)?,

@@ -6,6 +6,7 @@ mod bench;
 mod browser;
 mod checks;
 mod conformance;
+mod extension_types;
 mod json;
 mod licenses;
 mod live;
@@ -15,6 +16,7 @@ mod peer;
 mod pty;
 mod rng;
 mod screens;
+mod terminal;
 mod tidy;
 mod web_types;
 mod workspace;
@@ -37,6 +39,8 @@ usage: cargo xtask TASK [OPTIONS]
                      --osier BIN    use this binary instead of building one
                      --only PART    run one part: reading, writing, forking, preparing or racing
                      --rpc          instead, let pi's client drive both in RPC mode, and compare answers and events
+                     --extensions   instead, run pi's example extensions in both, over RPC and in a terminal
+                     --only NAMES   only these examples, separated by commas
                      --cluster      instead, run the MySQL store on a Galera cluster of three local servers, with faults
                      --seconds N    duration of the faults (60)
   bench              measure CPU and memory of osier on generated sessions
@@ -44,11 +48,13 @@ usage: cargo xtask TASK [OPTIONS]
                      --quick        a tenth of the size, fewer rounds
                      --screen       only the terminal interface
                      --sandbox      only commands in the sandbox
+                     --scale        only 10,000 sessions and a session of a million entries
                      --page         only the live page, in Chromium
                      --engine       only many live sessions in one process
                      --agents       only sub-agents: their start, memory and end
                      --gateway      instead, measure attaching, many WebSocket clients, snapshots and RPC over pipes
                      --mysql        measure the MySQL store instead, compared with the bare driver
+                     --extensions   only extensions: start, events, memory
                      --dir DIR      folder for the files (target/bench)
                      --osier BIN    use this binary instead of building one
   screens            update the screens in README and docs from the real program
@@ -75,6 +81,8 @@ fn main() -> ExitCode {
         "licenses" | "licences" => licenses::run(args),
         "live" => live::run(args),
         "screens" => screens::run(args),
+        // For `peer/extensions.mjs`; not listed.
+        "terminal" => terminal::run(&args.rest()),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -54,6 +54,15 @@ impl Peer {
         self.module.with_file_name("cli.js")
     }
 
+    pub(crate) fn node(&self) -> &Path {
+        &self.node
+    }
+
+    /// The folder of pi's example extensions.
+    pub(crate) fn examples(&self) -> PathBuf {
+        self.module.with_file_name("../../examples/extensions")
+    }
+
     /// One of the scripts.
     pub(crate) fn script_path(&self, name: &str) -> PathBuf {
         self.scripts.join(name)

@@ -39,6 +39,7 @@ impl AgentContext {
         asked: &MovePreparation,
         cancel: &CancellationToken,
     ) -> Result<WrittenSummary, AgentError> {
+        let _summary = self.live.end_summary_on_drop();
         self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Branch });
         let mut summarizer = self.summarizer(cancel).await?;
         let mut preparing = leaving.text_collector(&state.tree, summarizer.input_budget());

@@ -8,16 +8,31 @@ use osier_tree::{EntryId, EntryKind, EntryLine, EntryReason, Seq};
 /// The position of a client, as far as it has received events.
 #[derive(Debug)]
 pub(crate) struct ClientPosition {
-    pub(crate) cursor: CursorId,
-    pub(crate) leaf: Option<EntryId>,
+    cursor: CursorId,
+    leaf: Option<EntryId>,
+    /// The marks below the leaf, which are the same place.
+    marks: Vec<EntryId>,
 }
 
 impl ClientPosition {
+    pub(crate) fn new(cursor: CursorId, leaf: Option<EntryId>) -> ClientPosition {
+        ClientPosition { cursor, leaf, marks: Vec::new() }
+    }
+
+    fn is_at(&self, place: Option<&EntryId>) -> bool {
+        place == self.leaf.as_ref() || place.is_some_and(|id| self.marks.contains(id))
+    }
+
     /// The event for the client, and the move that follows it, if the entry changes the branch.
     pub(crate) fn convert(&mut self, event: SessionEvent) -> (ClientEvent, Option<MoveEvent>) {
         let event = match event {
             SessionEvent::Committed { seq, generation, id, draft_id, foreign, cursor, line } => {
                 let off_path = cursor != Some(self.cursor);
+                let is_mark_here =
+                    |view: &EntryView| view.kind.is_mark() && self.is_at(view.parent_id.as_ref());
+                if line.view().is_some_and(is_mark_here) {
+                    self.marks.push(id.clone());
+                }
                 let moved = if off_path { None } else { self.advance(seq, &id, &line) };
                 let is_hook_message = line.view().is_some_and(EntryView::is_hook_message);
                 let seq = seq.index();
@@ -61,6 +76,7 @@ impl ClientPosition {
     }
 
     fn set_leaf(&mut self, leaf: Option<EntryId>) -> Option<EntryId> {
+        self.marks.clear();
         std::mem::replace(&mut self.leaf, leaf)
     }
 
@@ -71,11 +87,12 @@ impl ClientPosition {
             Some(view) if view.kind == EntryKind::Leaf => view.parent_id.clone(),
             _ => Some(id.clone()),
         };
+        let is_same_place = self.is_at(new_leaf.as_ref());
         let old_leaf = self.set_leaf(new_leaf.clone());
         let view = view?;
         let (reason, summary) = match &view.content {
             // After tries, the leaf of the log returns to where the client is all the time.
-            _ if view.kind == EntryKind::Leaf && new_leaf == old_leaf => return None,
+            _ if view.kind == EntryKind::Leaf && is_same_place => return None,
             _ if view.kind == EntryKind::Leaf => (move_reason(view.reason), None),
             EntryContent::BranchSummary(summary) if summarizes_old_branch(summary, old_leaf.as_ref()) => {
                 (MoveReason::Move, Some(summary))

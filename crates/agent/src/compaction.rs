@@ -122,6 +122,7 @@ impl AgentContext {
                 (own, extra)
             }
             CompactionDecision { compaction: None, .. } => {
+                let _summary = self.live.end_summary_on_drop();
                 self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Compaction });
                 let summary = write_summary(&mut summarizer, &text, focus).await?;
                 let (first_kept_entry_id, tokens_before) =

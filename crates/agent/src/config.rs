@@ -112,6 +112,14 @@ pub struct UnattendedHints {
     pub other: String,
 }
 
+/// The models that an agent can use.
+#[derive(Debug, Clone)]
+pub struct AgentModels {
+    /// Handles requests for every model of `lookup`.
+    pub model: Arc<dyn Model>,
+    pub lookup: Arc<dyn ModelLookup>,
+}
+
 /// Finds models by name.
 pub trait ModelLookup: Send + Sync + Debug {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError>;

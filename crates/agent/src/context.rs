@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use osier_model::CancellationToken;
-use osier_protocol::ExtensionEvent;
+use osier_protocol::{EndedTurn, ExtensionEvent};
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
 use osier_store::StoreError;
 use osier_tools::ToolSpec;
@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::backtrack;
 use crate::config::AgentConfig;
 use crate::error::AgentError;
-use crate::hooks::HookLifetime;
-use crate::live_events::LiveSender;
+use crate::hooks::{HookLifetime, ResponseHead};
+use crate::live_events::{ClientId, LiveSender};
 use crate::model_choice::UserChoice;
 use crate::questions::OpenQuestions;
 use crate::queue::QueuedPrompts;
@@ -47,6 +47,7 @@ pub(crate) struct AgentContext {
 #[derive(Debug, Default)]
 pub(crate) struct AgentState {
     pub(crate) turn_running: bool,
+    pub(crate) last_turn: Option<EndedTurn>,
     pub(crate) prompts: QueuedPrompts,
     pub(crate) questions: OpenQuestions,
     pub(crate) user_choice: UserChoice,
@@ -58,6 +59,10 @@ pub(crate) struct AgentState {
     /// Canceled with the prompts that hooks are still asked about.
     pub(crate) cancel_prompts: CancellationToken,
     pub(crate) lifetime: HookLifetime,
+    /// The head of the last response over HTTP, until hooks learn it.
+    pub(crate) last_response: ResponseHead,
+    /// The client whose user acted last.
+    pub(crate) active_client: Option<ClientId>,
     /// A client was attached.
     pub(crate) has_clients: bool,
     /// What extensions showed before the first client was attached.
@@ -128,14 +133,7 @@ impl AgentContext {
         state: &SessionState,
         wanted: &[Seq],
     ) -> Result<FxHashMap<Seq, Vec<u8>>, AgentError> {
-        let mut lines = FxHashMap::default();
-        self.session
-            .for_each_line(state.version, wanted, |seq, line| {
-                lines.insert(seq, line.to_vec());
-                Ok::<_, StoreError>(())
-            })
-            .await?;
-        Ok(lines)
+        read_lines(&self.session, state, wanted).await
     }
 
     /// The tools that the model may call.
@@ -157,4 +155,20 @@ pub(crate) fn plan_message(tree: &SessionTree, at: Place, message: &[u8]) -> Res
     let message = RawJson::parse(message)
         .map_err(|_| PlanError::NotAnEntry { reason: "a message must be a JSON object" })?;
     tree.plan_message(at, message)
+}
+
+/// The lines of some entries.
+pub(crate) async fn read_lines(
+    session: &Session,
+    state: &SessionState,
+    wanted: &[Seq],
+) -> Result<FxHashMap<Seq, Vec<u8>>, AgentError> {
+    let mut lines = FxHashMap::default();
+    session
+        .for_each_line(state.version, wanted, |seq, line| {
+            lines.insert(seq, line.to_vec());
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    Ok(lines)
 }

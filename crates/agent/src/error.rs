@@ -35,6 +35,8 @@ pub enum AgentError {
     UnknownSkill { name: String },
     #[error("{0}")]
     Attachment(String),
+    #[error("an extension refused the command: {reason}")]
+    CommandRefused { reason: String },
     #[error("cannot start the command")]
     Command(#[source] std::io::Error),
     #[error(transparent)]
@@ -70,7 +72,9 @@ impl AgentError {
             AgentError::TurnRunning | AgentError::ExclusiveRunning | AgentError::ShellCommandRunning => {
                 ErrorCode::SessionBusy
             }
-            AgentError::RefusedByGate | AgentError::PromptCanceled => ErrorCode::Cancelled,
+            AgentError::RefusedByGate | AgentError::PromptCanceled | AgentError::CommandRefused { .. } => {
+                ErrorCode::Cancelled
+            }
             AgentError::EmptyPrompt => ErrorCode::Empty,
             AgentError::NothingToResume => ErrorCode::NothingToResume,
             AgentError::QuestionNotOpen { .. } => ErrorCode::Failed,

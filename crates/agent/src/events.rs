@@ -4,22 +4,27 @@
 //! The last two come from two tasks. A live event carries the age of the session when it was sent, so a slow
 //! receiver still sees a tool end before its result is stored, and a turn end after its last entry.
 
-use osier_protocol::{ClientEvent, EventStream, MoveEvent};
+use std::collections::VecDeque;
+
+use osier_protocol::{BacktrackEvent, ClientEvent, EventStream, ExtensionEvent, MoveEvent};
 use osier_session::{SessionEvent, SessionEvents, StateAge};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::client_position::ClientPosition;
-use crate::live_events::LiveEvent;
+use crate::live_events::{AttachedClient, LiveEvent};
 use crate::missed_entries::MissedEntries;
 
 /// The source of a client's event stream.
 #[derive(Debug)]
 pub(crate) struct AgentEvents {
     pub(crate) missed: Option<MissedEntries>,
+    /// What extensions showed before, as far as it is still on the screen or no client has seen it.
+    pub(crate) shown: VecDeque<ExtensionEvent>,
     pub(crate) session: SessionEvents,
     /// `None` for a client that reads a session without an agent.
     pub(crate) live: Option<broadcast::Receiver<LiveEvent>>,
+    pub(crate) client: Option<AttachedClient>,
     pub(crate) position: ClientPosition,
     /// The age of the session as far as the receiver has seen it.
     pub(crate) seen: StateAge,
@@ -32,6 +37,7 @@ pub(crate) struct QueuedEvents {
     session: Option<SessionEvent>,
     live: Option<LiveEvent>,
     moved: Option<MoveEvent>,
+    backtrack: Option<BacktrackEvent>,
     /// Nothing may follow.
     ended: bool,
     /// A source has ended. What it sent before is still to come.
@@ -46,8 +52,24 @@ impl AgentEvents {
     }
 
     async fn next(&mut self) -> Option<ClientEvent> {
+        if let Some(backtrack) = self.queued.backtrack.take() {
+            return Some(ClientEvent::Backtrack(backtrack));
+        }
+        let event = self.next_event().await?;
+        if let ClientEvent::Entry(entry) = &event
+            && !entry.off_path
+        {
+            self.queued.backtrack = entry.backtrack();
+        }
+        Some(event)
+    }
+
+    async fn next_event(&mut self) -> Option<ClientEvent> {
         if let Some(event) = self.next_missed().await {
             return Some(event);
+        }
+        if let Some(event) = self.shown.pop_front() {
+            return Some(ClientEvent::Extension(event));
         }
         while !self.queued.ended {
             self.poll_ready();
@@ -85,7 +107,7 @@ impl AgentEvents {
                 None => self.queued.closed = true,
             },
             event = next_live(&mut self.live), if self.queued.live.is_none() => match event {
-                Ok(event) => self.queued.live = Some(event),
+                Ok(event) => self.queue_live(event),
                 Err(RecvError::Closed) => self.queued.closed = true,
                 Err(RecvError::Lagged(missed)) => self.set_lagged(missed),
             },
@@ -98,13 +120,19 @@ impl AgentEvents {
             && let Some(live) = &mut self.live
         {
             match live.try_recv() {
-                Ok(event) => self.queued.live = Some(event),
+                Ok(event) => self.queue_live(event),
                 Err(TryRecvError::Lagged(missed)) => self.set_lagged(missed),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => {}
             }
         }
         if self.queued.session.is_none() {
             self.queued.session = self.session.try_next();
+        }
+    }
+
+    fn queue_live(&mut self, event: LiveEvent) {
+        if event.recipient.is_none() || event.recipient == self.client.as_ref().map(|client| client.id) {
+            self.queued.live = Some(event);
         }
     }
 

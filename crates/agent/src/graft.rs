@@ -31,6 +31,7 @@ impl AgentContext {
         let graft = grafting.finish();
         let (mut written, mut extra) = (None, Map::new());
         if summarize {
+            let _summary = self.live.end_summary_on_drop();
             self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Graft });
             let mut summarizer = self.summarizer(cancel).await?;
             let branch: AbandonedBranch = state.tree.abandoned_branch(Some(graft.tip), at);

@@ -19,6 +19,7 @@
 //! | `event.rs` | the events that observers receive |
 //! | `registry.rs`, `chain.rs` | the registered hooks; asking them one after another |
 //! | `agent.rs`, `client.rs`, `lifetime.rs` | the hooks of an agent; around the commands of clients; at its start and end |
+//! | `request_observer.rs` | the headers of requests over HTTP |
 //! | `command.rs` | commands that hooks add |
 
 mod agent;
@@ -29,6 +30,7 @@ mod event;
 mod lifetime;
 mod preparation;
 mod registry;
+mod request_observer;
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -37,8 +39,10 @@ use async_trait::async_trait;
 use osier_model::{CancellationToken, Message, Request};
 use osier_protocol::ExtensionInput;
 use osier_session::Session;
+use osier_tools::user_bash::UserCommand;
 use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use osier_tree::EntryId;
+use serde_json::Value;
 
 pub(crate) use agent::entry_id;
 pub(crate) use chain::ToolCallOutcome;
@@ -48,12 +52,15 @@ pub(crate) use lifetime::HookLifetime;
 pub use preparation::{
     CompactionDecision, CompactionPreparation, ExtensionCompaction, ExtensionSummary, ForkPosition,
     ForkPreparation, MoveDecision, MovePreparation, Permission, PromptDecision, PromptPreparation,
-    RequestPurpose, StoredPrompt, SwitchPreparation, SwitchReason, ToolCallDecision, ToolResultChange,
-    TurnChange,
+    RequestPurpose, StepChange, StepEnd, StoredPrompt, SwitchPreparation, SwitchReason, ToolCallDecision,
+    ToolResultChange, TurnChange, UserCommandDecision,
 };
 pub use registry::{DEFAULT_TIMEOUT, Hooks, OnFailure, RegisteredHook};
+pub(crate) use request_observer::ResponseHead;
 
+use crate::config::AgentModels;
 use crate::live_events::LiveSender;
+use crate::prompt_library::PromptLibrary;
 use crate::weak_worker::WeakWorker;
 
 /// The answer of a hook, or why it failed.
@@ -67,6 +74,11 @@ pub trait Hook: Send + Sync + Debug {
     /// The tools of an agent that starts in a session: those that it has, with others added or replaced.
     fn extend_tools(&self, _: &Session, tools: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
         tools
+    }
+
+    /// The models of an agent that starts in a session: those that it has, with others added or replaced.
+    fn extend_models(&self, _: &Session, models: AgentModels) -> AgentModels {
+        models
     }
 
     /// The commands that this hook adds to a session. The user types them with a slash.
@@ -148,6 +160,46 @@ pub trait Hook: Send + Sync + Debug {
         _: &HookContext<'_>,
     ) -> HookResult<ToolResultChange> {
         Ok(ToolResultChange::default())
+    }
+
+    /// "message_end": a message of a turn is complete and is stored next. A returned message with the same role replaces it. Not
+    /// asked for messages of extensions.
+    async fn edit_message(&self, _: &Value, _: &HookContext<'_>) -> HookResult<Option<Value>> {
+        Ok(None)
+    }
+
+    /// "turn_end": a reply and the results of its calls are stored.
+    async fn after_step(&self, _: &StepEnd, _: &HookContext<'_>) -> HookResult<StepChange> {
+        Ok(StepChange::default())
+    }
+
+    /// "user_bash": the user runs a shell command. A failure refuses the command.
+    async fn before_user_command(
+        &self,
+        _: &UserCommand,
+        _: &HookContext<'_>,
+    ) -> HookResult<UserCommandDecision> {
+        Ok(UserCommandDecision::Run)
+    }
+
+    /// "before_provider_headers": the headers of a request over HTTP, without those that contain a key. Returned headers replace
+    /// them.
+    async fn edit_headers(
+        &self,
+        _: &[(String, String)],
+        _: &HookContext<'_>,
+    ) -> HookResult<Option<Vec<(String, String)>>> {
+        Ok(None)
+    }
+
+    /// "resources_discover": folders with more templates and skills.
+    fn prompt_folders(&self, _: &Session) -> PromptLibrary {
+        PromptLibrary::default()
+    }
+
+    /// Whether the hook takes part in an event that happens often: `message_start`, `message_update` or `message_end`.
+    fn wants(&self, _: &Session, _event: &str) -> bool {
+        false
     }
 
     /// Something happened.

@@ -2,50 +2,53 @@
 //! delivered just before the crash: a prompt is stored as an entry before it leaves the queue.
 
 use osier_protocol::{Prompt, PromptQueue};
+use osier_session::{Cursor, Session, SessionError, SessionState};
+use osier_store::StoreError;
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::projection::card::message_text;
 use osier_tree::projection::preview::display_text;
-use osier_tree::{EntryKind, MessageRole, Seq, SessionTree};
+use osier_tree::{EntryKind, MessageRole, Seq};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::context::AgentContext;
+use crate::context::read_lines;
 use crate::error::AgentError;
 use crate::queue::{SETTING, into_prompts};
 
-impl AgentContext {
-    /// Reads the leftover prompts. Writes nothing: the setting stays until the user sends a prompt.
-    pub(crate) async fn read_leftover_queue(&self) -> Result<Vec<Prompt>, AgentError> {
-        let (state, at) = self.position();
-        let stored = state.tree.marks().settings().get(SETTING);
-        let Some(mut queue) = stored.map(read_queue) else { return Ok(Vec::new()) };
-        let Some(queued) = self.last_queue_change(&state.tree).await? else {
-            return Ok(into_prompts(queue));
-        };
-        let later = state.tree.heads().ancestors(at).take_while(|seq| *seq > queued);
-        let delivered: Vec<Seq> =
-            later.filter(|seq| state.tree.head(*seq).role == MessageRole::User).collect();
-        let lines = self.read_lines(&state, &delivered).await?;
-        for entry in delivered.iter().rev().filter_map(|seq| parse_entry(lines.get(seq)?).ok()) {
-            remove_text(&mut queue, &typed_text(&entry));
-        }
-        Ok(into_prompts(queue))
+/// Reads the leftover prompts. Writes nothing: the setting stays until the user sends a prompt. `None` if another process runs a
+/// turn here: the prompts are in its queue.
+pub(crate) async fn read_leftover_queue(cursor: &Cursor) -> Result<Option<Vec<Prompt>>, AgentError> {
+    let (state, at) = cursor.state_and_place();
+    let stored = state.tree.marks().settings().get(SETTING);
+    let Some(mut queue) = stored.map(read_queue) else { return Ok(Some(Vec::new())) };
+    match cursor.check_no_foreign_turn(&state.tree, at).await {
+        Err(SessionError::Store(StoreError::Leased { .. })) => return Ok(None),
+        checked => checked?,
     }
+    let Some(queued) = last_queue_change(cursor.session(), &state).await? else {
+        return Ok(Some(into_prompts(queue)));
+    };
+    let later = state.tree.heads().ancestors(at).take_while(|seq| *seq > queued);
+    let delivered: Vec<Seq> = later.filter(|seq| state.tree.head(*seq).role == MessageRole::User).collect();
+    let lines = read_lines(cursor.session(), &state, &delivered).await?;
+    for entry in delivered.iter().rev().filter_map(|seq| parse_entry(lines.get(seq)?).ok()) {
+        remove_text(&mut queue, &typed_text(&entry));
+    }
+    Ok(Some(into_prompts(queue)))
+}
 
-    /// The entry that last changed the queue. It is among the last `config` entries, so this reads few lines.
-    async fn last_queue_change(&self, tree: &SessionTree) -> Result<Option<Seq>, AgentError> {
-        let state = self.session.state();
-        let configs =
-            (0..tree.len()).rev().map(Seq::new).filter(|seq| tree.head(*seq).kind == EntryKind::Config);
-        for seq in configs {
-            let lines = self.read_lines(&state, &[seq]).await?;
-            let entry = lines.get(&seq).and_then(|line| parse_entry(line).ok());
-            if entry.is_some_and(|entry| changes_queue(&entry)) {
-                return Ok(Some(seq));
-            }
+/// The entry that last changed the queue. It is among the last `config` entries, so this reads few lines.
+async fn last_queue_change(session: &Session, state: &SessionState) -> Result<Option<Seq>, AgentError> {
+    let tree = &state.tree;
+    let configs = (0..tree.len()).rev().map(Seq::new).filter(|seq| tree.head(*seq).kind == EntryKind::Config);
+    for seq in configs {
+        let lines = read_lines(session, state, &[seq]).await?;
+        let entry = lines.get(&seq).and_then(|line| parse_entry(line).ok());
+        if entry.is_some_and(|entry| changes_queue(&entry)) {
+            return Ok(Some(seq));
         }
-        Ok(None)
     }
+    Ok(None)
 }
 
 /// Reads each prompt on its own: one that another version wrote must not hide the others.

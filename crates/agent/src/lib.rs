@@ -6,7 +6,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `attach.rs`, `events.rs`, `client_position.rs`, `missed_entries.rs`, `live_events.rs`, `redacted_deltas.rs` | attaching a client; all its events in one order, from its position, with the entries it missed; events that are never stored; replies while they stream, without secrets |
+//! | `attach.rs`, `events.rs`, `client_position.rs`, `missed_entries.rs`, `live_events.rs`, `running_events.rs`, `redacted_deltas.rs` | attaching a client; all its events in one order, from its position, with the entries it missed; events that are never stored, and those of what runs now; replies while they stream, without secrets |
 //! | `worker.rs`, `context.rs`, `config.rs` | the loop over commands; the cursor it works at and its state; the configuration of an agent |
 //! | `tail.rs`, `next_step.rs` | the end of a path, and the one decision of the loop. Pure |
 //! | `turn.rs`, `resume.rs`, `model_call.rs`, `tool_calls.rs` | a turn step by step; continuing an unfinished one; calling the model, with retries; running tool calls |
@@ -57,6 +57,7 @@ mod redacted_deltas;
 mod request;
 mod resume;
 mod rights;
+mod running_events;
 mod sandboxing;
 mod side_state;
 pub mod skills;
@@ -79,9 +80,10 @@ pub use agent_files::{AgentBudget, AgentDefinition, AgentLibrary};
 pub use agent_handle::AgentHandle;
 pub use attach::attach_without_agent;
 pub use compaction::{CompactionConfig, CompactionReason};
-pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup, UnattendedHints};
+pub use config::{AgentConfig, AgentModels, DEFAULT_MAX_STEPS, ModelLookup, UnattendedHints};
 pub use error::AgentError;
 pub use hooks::{Hook, Hooks, RegisteredHook};
+pub use live_events::ClientId;
 pub use model_choice::ModelChoice;
 pub use moves::resolve_move;
 pub use next_step::{NextStep, PendingWork, next_step};

@@ -1,16 +1,28 @@
 //! One model call: sends the context of the path, streams the reply into a draft, and stores the finished
 //! reply.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
-use osier_model::{AssistantMessage, Delta, Message, ModelError, ModelInfo, ReplyDraft};
+use osier_model::{AssistantMessage, CancellationToken, Delta, Message, ModelError, ModelInfo, ReplyDraft};
 use osier_protocol::ClientEvent;
 use osier_session::DraftHandle;
 use osier_tree::ReplyDelta;
+use serde_json::Value;
 
 use crate::error::AgentError;
-use crate::hooks::RequestPurpose;
+use crate::hooks::{HookEvent, RequestPurpose};
 use crate::redacted_deltas::RedactedDeltas;
 use crate::turn::{OverflowState, Turn};
+
+/// How long a canceled model call may take to end, for example to report what it used.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Returns when a canceled model call has used up its time to end.
+async fn wait_for_stop_timeout(cancel: CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(STOP_TIMEOUT).await;
+}
 
 impl Turn {
     pub(crate) async fn call_model(&mut self) -> Result<(), AgentError> {
@@ -32,8 +44,15 @@ impl Turn {
         let mut reply = ReplyDraft::new(&model, agent.timestamp());
         let mut redacted = RedactedDeltas::new(&agent.config.tool_context.secrets);
         let mut deltas = agent.config.model.stream(request, self.cancel.clone());
+        let stop_timeout = wait_for_stop_timeout(self.cancel.clone());
+        tokio::pin!(stop_timeout);
+        let started = || HookEvent::MessageStarted { message: to_json(reply.partial_message()) };
+        agent.observe_if_wanted("message_start", started).await;
         loop {
-            let delta = deltas.next().await;
+            let delta = tokio::select! {
+                delta = deltas.next() => delta,
+                () = &mut stop_timeout => None,
+            };
             match delta.unwrap_or_else(|| reply.end_without_final_delta(self.cancel.is_cancelled())) {
                 Delta::Done(message) => {
                     self.overflow = OverflowState::None;
@@ -70,10 +89,24 @@ impl Turn {
                 }
                 delta => {
                     reply.apply(&delta);
-                    redacted.next(&delta).into_iter().for_each(|piece| draft.push(piece));
+                    for piece in redacted.next(&delta) {
+                        let assistant_message_event = || serde_json::to_value(&piece).unwrap_or_default();
+                        let updated = || HookEvent::MessageUpdated {
+                            message: self.redacted_message(reply.partial_message()),
+                            assistant_message_event: assistant_message_event(),
+                        };
+                        agent.observe_if_wanted("message_update", updated).await;
+                        draft.push(piece);
+                    }
                 }
             }
         }
+    }
+
+    fn redacted_message(&self, message: AssistantMessage) -> Value {
+        let mut message = to_json(message);
+        self.agent.config.tool_context.secrets.redact_json(&mut message);
+        message
     }
 
     /// Stores the reply under the id of its draft. This turn may run the tool calls of the reply.
@@ -82,14 +115,17 @@ impl Turn {
         draft: &DraftHandle,
         message: AssistantMessage,
     ) -> Result<(), AgentError> {
-        let mut message =
-            serde_json::to_value(Message::Assistant(message)).expect("messages serialize to JSON");
-        self.agent.config.tool_context.secrets.redact_json(&mut message);
+        let message = self.redacted_message(message);
+        let message = self.agent.edit_message(message, &self.cancel).await;
         let message = message.to_string().into_bytes();
         let stored = self.agent.store_or_keep(message, draft.id(), &self.cancel).await?;
         self.reply_id = Some(stored.id);
         Ok(())
     }
+}
+
+fn to_json(message: AssistantMessage) -> Value {
+    serde_json::to_value(Message::Assistant(message)).expect("messages serialize to JSON")
 }
 
 /// Computes the cost from the price list if the provider did not report one.

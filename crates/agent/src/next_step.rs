@@ -21,6 +21,8 @@ pub struct PendingWork {
     pub context_full: bool,
     /// The context exceeded the model's limit, for the first time since the last prompt.
     pub context_overflowed: bool,
+    /// All calls of the last reply asked for the end of the turn.
+    pub calls_end_turn: bool,
     /// A steering message is queued.
     pub steering: bool,
     /// A follow-up message is queued.
@@ -60,6 +62,8 @@ pub fn next_step(tail: &Tail, waiting: PendingWork) -> NextStep {
         Tail::Answered | Tail::Backtracked | Tail::Calling(_) if waiting.steering => {
             NextStep::DeliverSteering
         }
+        Tail::Answered if waiting.calls_end_turn && waiting.follow_up => NextStep::DeliverFollowUp,
+        Tail::Answered if waiting.calls_end_turn => NextStep::Finish(TurnOutcome::Done),
         Tail::Prompted | Tail::Answered | Tail::Backtracked | Tail::Calling(_) if waiting.context_full => {
             NextStep::Compact
         }

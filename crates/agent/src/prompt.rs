@@ -1,11 +1,11 @@
 //! Storing prompts. The model gets the expanded template, skill or attached file; people see the text that
 //! was typed.
 
-use osier_model::ContentBlock;
+use osier_model::{CancellationToken, ContentBlock};
 use osier_protocol::{ClientEvent, CommandReply, CustomMessage, Prompt, ReadyMessage};
 use osier_session::StoredEntry;
 use osier_tree::SessionTree;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::attachments;
 use crate::context::AgentContext;
@@ -74,7 +74,7 @@ impl AgentContext {
         if !typed.trim_start().starts_with('/') {
             return Ok(None);
         }
-        let (prompts, typed) = (self.config.prompt_library.clone(), typed.to_owned());
+        let (prompts, typed) = (self.prompt_library(), typed.to_owned());
         tokio::task::spawn_blocking(move || prompts.expand(&typed)).await.unwrap_or(Ok(None))
     }
 
@@ -84,10 +84,13 @@ impl AgentContext {
         prompt: &Prompt,
         expanded: Option<String>,
     ) -> Result<StoredPrompt, AgentError> {
-        let message = to_message(prompt, expanded.as_deref(), self.timestamp());
+        let mut message = to_message(prompt, expanded.as_deref(), self.timestamp());
         let stored = match prompt.message.as_deref() {
             Some(ReadyMessage::Custom(message)) => self.append_custom_message(message).await?,
-            Some(ReadyMessage::User { .. }) | None => self.append_message(&message).await?,
+            Some(ReadyMessage::User { .. }) | None => {
+                message = self.edit_whole_message(message, &CancellationToken::new()).await;
+                self.append_message(&message).await?
+            }
         };
         self.session.sync_if_configured().await?;
         let ready_images = prompt.message.as_ref().map_or(0, |message| message.content().image_count());
@@ -95,7 +98,7 @@ impl AgentContext {
         if images > 0 {
             self.warn_if_images_unsupported(images).await?;
         }
-        Ok(StoredPrompt { entry_id: stored.id, message, system_prompt: String::new() })
+        Ok(StoredPrompt { entry_id: stored.id, message, system_prompt: String::new(), sections: Map::new() })
     }
 
     /// Stores a prompt without calling a model.

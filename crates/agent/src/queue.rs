@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::leftover_queue::read_leftover_queue;
 
 /// The session setting that holds the copy.
 pub(crate) const SETTING: &str = "queue";
@@ -36,8 +37,10 @@ pub(crate) struct QueuedPrompts {
     queue: PromptQueue,
     /// The queue whose first prompt is being delivered.
     delivering: Option<QueueKind>,
-    /// For the editor.
-    returned: Vec<Prompt>,
+    /// For the editor. `None` while another process has them, because it runs a turn here.
+    returned: Option<Vec<Prompt>>,
+    /// Prompts that another process left when it died next to this one. They stay stored until a client attaches and gets them.
+    unseen: Vec<Prompt>,
 }
 
 impl QueuedPrompts {
@@ -45,12 +48,14 @@ impl QueuedPrompts {
         &self.queue
     }
 
-    pub(crate) fn returned(&self) -> &[Prompt] {
-        &self.returned
+    /// The copy for the session settings.
+    fn to_store(&self) -> PromptQueue {
+        let PromptQueue { steering, follow_up } = self.queue.clone();
+        PromptQueue { steering: self.unseen.iter().cloned().chain(steering).collect(), follow_up }
     }
 
-    pub(crate) fn set_returned(&mut self, prompts: Vec<Prompt>) {
-        self.returned = prompts;
+    pub(crate) fn returned(&self) -> &[Prompt] {
+        self.returned.as_deref().unwrap_or_default()
     }
 }
 
@@ -65,6 +70,34 @@ fn queue_event(queue: &PromptQueue) -> ClientEvent {
 }
 
 impl AgentContext {
+    /// Reads what an earlier process left in the queue, unless that is known already.
+    pub(crate) async fn read_returned_prompts(&self) -> Result<(), AgentError> {
+        {
+            let prompts = &mut self.state().prompts;
+            if let Some(returned) = &mut prompts.returned {
+                returned.append(&mut prompts.unseen);
+                return Ok(());
+            }
+        }
+        let returned = read_leftover_queue(&self.cursor).await?;
+        let prompts = &mut self.state().prompts;
+        prompts.returned = prompts.returned.take().or(returned);
+        Ok(())
+    }
+
+    /// If another process ran a turn here and has died since, its prompts stay in the stored queue.
+    async fn take_over_stored_queue(&self) -> Result<(), AgentError> {
+        if self.state().prompts.returned.is_some() {
+            return Ok(());
+        }
+        let left = read_leftover_queue(&self.cursor).await?;
+        let prompts = &mut self.state().prompts;
+        if let (Some(left), None) = (left, &prompts.returned) {
+            (prompts.returned, prompts.unseen) = (Some(Vec::new()), left);
+        }
+        Ok(())
+    }
+
     /// Queues a prompt. It is stored before the client gets the reply.
     pub(crate) async fn enqueue(&self, kind: QueueKind, prompt: Prompt) -> Result<(), AgentError> {
         self.update_queue(|queue, _| kind.prompts(queue).push(prompt)).await
@@ -106,6 +139,7 @@ impl AgentContext {
         &self,
         change: impl FnOnce(&mut PromptQueue, Option<QueueKind>),
     ) -> Result<(), AgentError> {
+        self.take_over_stored_queue().await?;
         let queue = {
             let prompts = &mut self.state().prompts;
             let before = prompts.queue.clone();
@@ -113,8 +147,10 @@ impl AgentContext {
             if prompts.queue == before {
                 return Ok(());
             }
+            // From now on, the stored queue is that of this agent.
+            prompts.returned.get_or_insert_default();
             self.live.send(queue_event(&prompts.queue));
-            prompts.queue.clone()
+            prompts.to_store()
         };
         self.store_queue(&queue).await
     }
@@ -123,8 +159,10 @@ impl AgentContext {
     pub(crate) async fn clear_returned_prompts(&self) -> Result<(), AgentError> {
         let queue = {
             let prompts = &mut self.state().prompts;
-            prompts.returned.clear();
-            prompts.queue.clone()
+            // No client has seen them yet, so they stay for the next one.
+            let Some(returned) = &mut prompts.returned else { return Ok(()) };
+            returned.clear();
+            prompts.to_store()
         };
         self.store_queue(&queue).await
     }

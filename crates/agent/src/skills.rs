@@ -49,9 +49,18 @@ pub fn find_skills(folders: &[PathBuf]) -> (Vec<Skill>, Vec<FileProblem>) {
     (skills, problems)
 }
 
-/// Every `SKILL.md` below a folder. Does not search hidden folders or below a skill, and stops after too many
-/// folders.
+/// Every `SKILL.md` in or below a folder, or the file itself. Does not search hidden folders or below a skill, and stops after too
+/// many folders.
 fn skill_files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<PathBuf> {
+    let own = folder.join(SKILL_FILE);
+    match (folder.is_file(), own.is_file()) {
+        (true, _) => return vec![folder.to_owned()],
+        (_, true) => return vec![own],
+        _ => {}
+    }
+    if depth == 0 {
+        return Vec::new();
+    }
     *looked_into += 1;
     if *looked_into > MAX_FOLDERS {
         return Vec::new();
@@ -60,15 +69,7 @@ fn skill_files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<Path
         path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.') || name == "node_modules")
     };
     let folders = text_file::list_folder(folder).into_iter().filter(|path| path.is_dir() && !hidden(path));
-    let found = folders.flat_map(|folder| {
-        let file = folder.join(SKILL_FILE);
-        match file.is_file() {
-            true => vec![file],
-            false if depth > 1 => skill_files(&folder, depth - 1, looked_into),
-            false => Vec::new(),
-        }
-    });
-    found.collect()
+    folders.flat_map(|folder| skill_files(&folder, depth - 1, looked_into)).collect()
 }
 
 impl Skill {

@@ -2,6 +2,8 @@
 //! what changed, and the model gets them at their position (see `request`). Editing a file therefore never
 //! changes the start of an earlier request.
 
+use std::path::PathBuf;
+
 use osier_session::SessionState;
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::scan::RawJson;
@@ -10,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::skills;
 
 /// The system prompt in named sections, and the tools the model may call. Both keep their insertion order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +32,11 @@ impl SystemPrompt {
             sections: sections.into_iter().map(|(name, text)| (name, json!(text))).collect(),
             tools: tools.into_iter().map(|tool| (name(&tool), tool)).collect(),
         }
+    }
+
+    /// The sections by their names.
+    pub fn sections(&self) -> &Map<String, Value> {
+        &self.sections
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &Value> {
@@ -148,13 +156,36 @@ fn changed_values<'a>(
     new.iter().filter(|(name, value)| old.get(*name) != Some(value))
 }
 
+/// Lists the skills of these folders where the sections have theirs.
+fn replace_skills(sections: &mut Vec<(String, String)>, folders: &[PathBuf]) {
+    let Some(text) = skills::skills_section(&skills::find_skills(folders).0) else { return };
+    match sections.iter_mut().find(|(name, _)| name == "skills") {
+        Some((_, known)) => *known = text,
+        None => {
+            let before_environment = sections.iter().position(|(name, _)| name == "environment");
+            let at = before_environment.unwrap_or(sections.len());
+            sections.insert(at, ("skills".to_owned(), text));
+        }
+    }
+}
+
 impl AgentContext {
     /// Stores a patch if the prompt on the path is not up to date.
     pub(crate) async fn update_system_prompt(&self) -> Result<(), AgentError> {
         let (briefing, now) = (self.config.system_prompt.clone(), self.timestamp());
-        let sections = tokio::task::spawn_blocking(move || briefing.sections(now));
+        let skill_folders = self.prompt_library().skill_folders;
+        // The sections list the skills of the configuration, not those of hooks.
+        let has_more_skills = skill_folders.len() > self.config.prompt_library.skill_folders.len();
+        let sections = tokio::task::spawn_blocking(move || {
+            let mut sections = briefing.sections(now);
+            if has_more_skills {
+                replace_skills(&mut sections, &skill_folders);
+            }
+            sections
+        });
         // If computing the sections panics, keep the prompt.
-        let Ok(sections) = sections.await else { return Ok(()) };
+        let Ok(mut sections) = sections.await else { return Ok(()) };
+        sections.extend(self.config.tools.prompt_section().map(|text| ("tools".to_owned(), text)));
         let tool = |spec: osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
         let tools = self.tool_specs().into_iter().map(tool).collect();
         let (state, at) = self.position();

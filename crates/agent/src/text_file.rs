@@ -26,8 +26,11 @@ impl fmt::Display for FileProblem {
     }
 }
 
-/// The paths in a folder, sorted. A missing folder is empty.
+/// The paths in a folder, sorted. A missing folder is empty, and a file stands for itself.
 pub(crate) fn list_folder(folder: &Path) -> Vec<PathBuf> {
+    if folder.is_file() {
+        return vec![folder.to_owned()];
+    }
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).take(MAX_NAMES).collect();

@@ -29,7 +29,9 @@ const MAX_PARALLEL: usize = 8;
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Turn {
-    pub(crate) async fn run_tools(&self, calls: Vec<RecordedCall>) -> Result<(), AgentError> {
+    /// Runs calls and stores their results. Returns whether all of them ask for the end of the turn.
+    pub(crate) async fn run_tools(&self, calls: Vec<RecordedCall>) -> Result<bool, AgentError> {
+        let mut ends_turn = !calls.is_empty();
         let mut calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
         let specs = self.agent.tool_specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
@@ -50,13 +52,16 @@ impl Turn {
             let mut outcomes = stream::iter(runs).buffered(MAX_PARALLEL);
             for call in &*batch {
                 let Some(outcome) = outcomes.next().await else { break };
-                let message = outcome?.message(&call.call, self.agent.timestamp());
+                let outcome = outcome?;
+                ends_turn &= outcome.ends_turn;
+                let message = outcome.message(&call.call, self.agent.timestamp());
+                let message = self.agent.edit_whole_message(message, &self.cancel).await;
                 let (line, id) = (message.to_string().into_bytes(), self.agent.session.new_entry_id());
                 self.agent.store_or_keep(line, &id, &self.cancel).await?;
             }
             rest = later;
         }
-        Ok(())
+        Ok(ends_turn)
     }
 
     /// Continues the calls that a dead process left, as far as their tools can, and stores the results.

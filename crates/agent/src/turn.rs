@@ -66,6 +66,8 @@ pub(crate) struct Turn {
     scheduled_backtrack: Mutex<Option<ScheduledBacktrack>>,
     /// A message of an extension was stored, and the model has not seen it yet.
     pub(crate) unanswered_custom: bool,
+    /// All calls of the last reply asked for the end of the turn.
+    calls_end_turn: bool,
     /// The system prompt that hooks chose for this turn.
     pub(crate) system_prompt: Option<String>,
     pub(crate) steps: TurnSteps,
@@ -105,6 +107,7 @@ impl Turn {
             compaction_given_up: CompactionGiveUp::No,
             scheduled_backtrack: Mutex::default(),
             unanswered_custom: false,
+            calls_end_turn: false,
             system_prompt: None,
         }
     }
@@ -154,8 +157,8 @@ impl Turn {
             *began = true;
             tracing::debug!("the turn starts");
             self.agent.live.send(ClientEvent::TurnStarted);
-            self.agent.observe(|| HookEvent::TurnStarted).await;
             let reply = self.store_start(start).await?;
+            self.agent.observe(|| HookEvent::TurnStarted).await;
             Ok((guard, reply))
         };
         let guard = match started.await {
@@ -213,7 +216,9 @@ impl Turn {
         let agent = self.agent.clone();
         let Some(hooks) = agent.hooks() else { return Ok(()) };
         let (state, at) = agent.position();
-        prompt.system_prompt = agent.system_prompt_at(&state, at).await?.text();
+        let system_prompt = agent.system_prompt_at(&state, at).await?;
+        prompt.system_prompt = system_prompt.text();
+        prompt.sections = system_prompt.sections().clone();
         let ctx = agent.hook_context(Some(&prompt.entry_id), &self.cancel);
         let change = agent.wait_for_gate(hooks.before_turn(&prompt, &ctx), &self.cancel).await;
         let TurnChange { messages, system_prompt } = change.unwrap_or_default();
@@ -259,11 +264,15 @@ impl Turn {
                 // The turn was stopped; the next step ends it.
                 None => {}
             },
-            NextStep::RunTools(calls) => self.run_tools(calls).await?,
+            NextStep::RunTools(calls) => self.calls_end_turn = self.run_tools(calls).await?,
             NextStep::StopCalls(calls, reason) => self.stop_calls(calls, reason).await?,
             NextStep::DeliverSteering => self.deliver_queued(QueueKind::Steering).await?,
             NextStep::DeliverFollowUp => self.deliver_queued(QueueKind::FollowUp).await?,
-            NextStep::Finish(finished) => return Ok(Some(finished)),
+            NextStep::Finish(finished) => match self.end_step().await {
+                // The path does not show that a hook wants another reply.
+                true => (self.unanswered_custom, self.calls_end_turn) = (true, false),
+                false => return Ok(Some(finished)),
+            },
             NextStep::Backtrack => self.backtrack().await?,
             NextStep::Compact => self.compact_before_call().await?,
             NextStep::Recover => self.compact_after_overflow().await?,
@@ -305,6 +314,7 @@ impl Turn {
             cancelled: self.cancel.is_cancelled(),
             calls_from_before_turn: left_behind,
             backtrack: self.scheduled_backtrack().is_some(),
+            calls_end_turn: self.calls_end_turn,
             context_full: full,
             context_overflowed: self.overflow == OverflowState::Detected
                 && self.agent.config.compaction.automatic,
@@ -329,7 +339,7 @@ impl Turn {
             }
             refused => {
                 self.compaction_given_up = CompactionGiveUp::ForTurn;
-                self.report_compaction_error(refused.map(drop))?;
+                self.report_compaction_error(refused.map(drop)).await?;
             }
         }
         Ok(())
@@ -342,16 +352,18 @@ impl Turn {
         self.overflow = OverflowState::Recovered;
         let compacted =
             self.agent.compact(&state, above, CompactionReason::Overflow, None, &self.cancel).await;
-        self.report_compaction_error(compacted.map(drop))
+        self.report_compaction_error(compacted.map(drop)).await
     }
 
     /// Reports a failed compaction as a notice; the turn continues. A canceled compaction ends with its turn.
-    fn report_compaction_error(&self, compacted: Result<(), AgentError>) -> Result<(), AgentError> {
+    async fn report_compaction_error(&self, compacted: Result<(), AgentError>) -> Result<(), AgentError> {
         match compacted {
             Err(AgentError::Summary(SummaryError::Canceled)) => Ok(()),
             Err(error @ (AgentError::Summary(_) | AgentError::NothingToCompact(_))) => {
-                let text = format!("cannot compact the conversation: {}", error_chain(&error));
+                let error = error_chain(&error);
+                let text = format!("cannot compact the conversation: {error}");
                 self.agent.live.send(ClientEvent::Notice { text });
+                self.agent.observe(|| HookEvent::CompactionFailed { error }).await;
                 Ok(())
             }
             done => done,

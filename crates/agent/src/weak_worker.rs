@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use osier_model::CancellationToken;
 use osier_protocol::{
-    Attached, ClientCommand, ClientEvent, CommandReply, DialogQuestion, ExtensionEvent, Question, UserAnswer,
+    Attached, ClientEvent, DialogQuestion, ExtensionEvent, Question, RequestedSession, UserAnswer,
 };
 use tokio::sync::mpsc::WeakUnboundedSender;
 
@@ -69,6 +69,23 @@ impl Worker {
         }
     }
 
+    /// Asks the client whose user acted last to open another session instead of this one. If it has left, or nobody has acted yet, all clients.
+    pub fn request_session(&self, session: RequestedSession) {
+        self.ask_active_client(ClientEvent::SessionRequested { session });
+    }
+
+    /// Asks the client whose user acted last to end. If it has left, or nobody has acted yet, all clients.
+    pub fn request_quit(&self) {
+        self.ask_active_client(ClientEvent::QuitRequested);
+    }
+
+    fn ask_active_client(&self, request: ClientEvent) {
+        let active = self.agent.state().active_client;
+        // It may have left, or attached again as another client.
+        let recipient = active.filter(|client| self.agent.live.is_attached(*client));
+        self.agent.live.send_to(recipient, request);
+    }
+
     /// Like [`Worker::attach`], for an extension that only observes.
     pub async fn attach_observer(&self) -> Result<Attached, AgentError> {
         self.agent.attach_observer().await
@@ -91,10 +108,5 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Option<UserAnswer> {
         self.agent.ask_user(Question::Dialog(question), cancel).await
-    }
-
-    /// Like [`Worker::send`], for a hook: a hook that is asked about a prompt does not wait for that prompt.
-    pub async fn send_from_hook(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
-        self.post(command)?.await.map_err(|_| AgentError::Closed)?
     }
 }

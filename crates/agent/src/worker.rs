@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use osier_model::CancellationToken;
 use osier_protocol::{
-    Attached, ClientCommand, ClientEvent, CommandReply, LogPosition, Prompt, PromptTiming, TurnOutcome,
+    Attached, ClientCommand, ClientEvent, CommandReply, EndedTurn, ExtensionInput, LogPosition, Prompt,
+    PromptTiming, TurnOutcome,
 };
 use osier_session::{Cursor, Session};
 use osier_tools::user_bash::UserCommand;
@@ -23,6 +24,7 @@ use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::exclusive::{is_exclusive, is_undo_or_redo, stops_turn};
 use crate::hooks::RequestPurpose;
+use crate::live_events::ClientId;
 use crate::marks::is_mark;
 use crate::model_choice::ModelChoice;
 use crate::queue::QueueKind;
@@ -60,8 +62,7 @@ impl Worker {
     pub async fn start_at(cursor: Cursor, mut config: AgentConfig) -> Result<Worker, AgentError> {
         config.tool_context.session_id = cursor.session().id().to_owned();
         let agent = Arc::new(AgentContext::new(cursor, config));
-        let returned = agent.read_leftover_queue().await?;
-        agent.state().prompts.set_returned(returned);
+        agent.read_returned_prompts().await?;
         let (mailbox, messages) = mpsc::unbounded_channel();
         tokio::spawn(WorkerLoop::new(agent.clone()).run(messages));
         let worker = Worker { agent, mailbox };
@@ -134,6 +135,20 @@ impl Worker {
         self.post(command)?.await.map_err(|_| AgentError::Closed)?
     }
 
+    /// Like [`Worker::send`], for a client. If the command is an action of its user, what extensions ask of a client from now on
+    /// goes to this one.
+    pub async fn send_as(
+        &self,
+        client: ClientId,
+        command: ClientCommand,
+    ) -> Result<CommandReply, AgentError> {
+        // One that sends a single command and receives no events could not do what it is asked.
+        if is_user_action(&command) && self.agent.live.is_attached(client) {
+            self.agent.state().active_client = Some(client);
+        }
+        self.send(command).await
+    }
+
     /// Gives a command to the loop.
     pub(crate) fn post(&self, command: ClientCommand) -> Result<ReplyReceiver, AgentError> {
         let (reply, answer) = oneshot::channel();
@@ -152,7 +167,16 @@ impl Worker {
 
     /// Attaches a client: returns the current state, and a stream of all later events without gaps or duplicates.
     pub async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, AgentError> {
-        self.agent.attach(after).await
+        self.agent.attach(after, None).await
+    }
+
+    /// Like [`Worker::attach`], for a client that also gets what only concerns itself.
+    pub async fn attach_as(
+        &self,
+        client: ClientId,
+        after: Option<LogPosition>,
+    ) -> Result<Attached, AgentError> {
+        self.agent.attach(after, Some(client)).await
     }
 }
 
@@ -322,7 +346,9 @@ impl WorkerLoop {
         reply: ReplySender,
     ) {
         let line = match when {
-            _ if prompt.is_empty() => return send_reply(reply, Err(AgentError::EmptyPrompt)),
+            _ if prompt.is_empty() && !prompt.is_custom() => {
+                return send_reply(reply, Err(AgentError::EmptyPrompt));
+            }
             _ if self.exclusive.is_some() => return send_reply(reply, Err(AgentError::ExclusiveRunning)),
             PromptTiming::NoTurn if self.turn.is_none() => {
                 return send_reply(reply, self.agent.store_prompt_only(prompt, expected_leaf).await);
@@ -424,7 +450,10 @@ impl WorkerLoop {
             let mut agent_state = self.agent.state();
             agent_state.turn_running = false;
             if ended.started {
-                self.agent.live.send(ClientEvent::TurnEnded { finished: ended.outcome, error: ended.error });
+                let revision = self.agent.session.state().version.entries;
+                let (finished, error) = (ended.outcome, ended.error);
+                agent_state.last_turn = Some(EndedTurn { revision, finished, error: error.clone() });
+                self.agent.live.send(ClientEvent::TurnEnded { finished, error });
             }
             !agent_state.prompts.queue().is_empty()
         };
@@ -459,6 +488,16 @@ async fn stop_task(running: &mut Option<RunningTask<PendingReply>>) {
         let ready = task.await;
         *running = None;
         send_finished(ready);
+    }
+}
+
+/// Whether the user of a client caused a command. Clients also report and ask things on their own.
+fn is_user_action(command: &ClientCommand) -> bool {
+    match command {
+        ClientCommand::ExtensionInput(input) => {
+            matches!(input, ExtensionInput::Shortcut { .. } | ExtensionInput::Key { .. })
+        }
+        _ => true,
     }
 }
 

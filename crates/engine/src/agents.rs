@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use osier_agent::hooks::SessionStartReason;
-use osier_agent::{AgentConfig, Hooks, PreparedRequest, Worker};
+use osier_agent::{AgentConfig, AgentModels, Hooks, PreparedRequest, Worker};
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::ClientCommand;
 use osier_session::{Cursor, CursorId, Session};
@@ -161,7 +161,11 @@ impl Engine {
             ..spec.agent_config(self.config().hooks.clone())
         };
         if !spec.is_one_shot {
-            config.tools = self.config().hooks.extend_tools(session, config.tools);
+            let hooks = &self.config().hooks;
+            config.tools = hooks.extend_tools(session, config.tools);
+            let models = AgentModels { model: config.model, lookup: config.model_lookup };
+            let AgentModels { model, lookup } = hooks.extend_models(session, models);
+            (config.model, config.model_lookup) = (model, lookup);
         }
         let delegation = Delegation::new(self, live, spec);
         if let Some(delegation) = &delegation {

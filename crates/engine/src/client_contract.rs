@@ -169,7 +169,13 @@ pub async fn a_client_that_was_away_misses_no_entry(fixture: &dyn ClientFixture)
     let position = client.attach(None).await.expect("attaching works").state.position;
     fixture.engine().push_turn(ScriptedTurn::reply("one"));
     let while_away = run_turn(&client, "first").await;
-    let mut events = attach(&client, Some(position)).await;
+    let attached = client.attach(Some(position)).await.expect("attaching works");
+    let missed = attached.state.last_turn.expect("it knows that it missed a turn");
+    assert_eq!(
+        (missed.revision, missed.finished),
+        (attached.state.position.entries, Some(TurnOutcome::Done))
+    );
+    let mut events = attached.events;
     fixture.engine().push_turn(ScriptedTurn::reply("two"));
     client.send(ClientCommand::prompt("second")).await.expect("the prompt is stored");
     let received = until(&mut events, is_end).await;

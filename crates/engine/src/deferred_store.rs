@@ -227,6 +227,10 @@ impl Store for DeferredStore {
         self.inner.find_ids(prefix).await
     }
 
+    async fn find_ids_with_any(&self, prefixes: &[&str]) -> Result<Vec<String>, StoreError> {
+        self.inner.find_ids_with_any(prefixes).await
+    }
+
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.current_store(id).delete(id).await
     }

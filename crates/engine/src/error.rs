@@ -66,6 +66,8 @@ pub enum EngineError {
     ParentGivenTwice,
     #[error("no task {task} is running")]
     TaskNotRunning { task: String },
+    #[error("no task is running")]
+    NoTaskRuns,
     #[error("nothing was appended")]
     NothingAppended,
     #[error("a hook refused the operation")]
@@ -88,14 +90,18 @@ pub enum EngineError {
     EntryNotFound { name: String, similar: Vec<String> },
     #[error("entry {id} cannot be read")]
     UnreadableEntry { id: String },
+    #[error(
+        "the {what} is larger than 64 MB, which is too much for one message; over HTTP it is streamed: `GET /api/sessions/ID/{what}`"
+    )]
+    AnswerTooLarge { what: &'static str },
     /// The client only reads, so it has no agent that could answer.
-    #[error("only the agent of the session knows this")]
+    #[error("only the agent of the session knows this, and a client that only reads starts none")]
     NeedsAgent,
     #[error("the client can only read the session")]
     ReadOnly,
     #[error("no directory {}", path.display())]
     NoSuchDirectory { path: PathBuf },
-    #[error("cannot use {}: sessions are served only for {}", path.display(), display_list(allowed))]
+    #[error("cannot use {}: sessions are served only for {}, as the setting gateway.directories says", path.display(), display_list(allowed))]
     DirectoryNotAllowed { path: PathBuf, allowed: Vec<PathBuf> },
 }
 
@@ -133,14 +139,14 @@ impl EngineError {
             | EngineError::ParentGivenTwice => ErrorCode::Usage,
             EngineError::DirectoryNotAllowed { .. } => ErrorCode::DirectoryNotAllowed,
             EngineError::NeedsAgent | EngineError::ReadOnly => ErrorCode::Forbidden,
+            EngineError::AnswerTooLarge { .. } => ErrorCode::AnswerTooLarge,
             EngineError::NothingToFork => ErrorCode::NothingToFork,
             EngineError::Refused => ErrorCode::Cancelled,
             EngineError::KeepsChanging => ErrorCode::Contended,
             EngineError::FileExists { .. } => ErrorCode::AlreadyExists,
             EngineError::CannotWrite { .. } => ErrorCode::Io,
-            EngineError::NothingAppended | EngineError::DamagedLog | EngineError::TaskNotRunning { .. } => {
-                ErrorCode::Failed
-            }
+            EngineError::TaskNotRunning { .. } | EngineError::NoTaskRuns => ErrorCode::TaskNotRunning,
+            EngineError::NothingAppended | EngineError::DamagedLog => ErrorCode::Failed,
         }
     }
 

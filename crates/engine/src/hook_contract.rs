@@ -139,7 +139,7 @@ pub async fn a_prompt_is_asked_once_and_can_be_handled_or_altered(fixture: &dyn 
     let turn = text(&run_turn(&client, "hello").await);
     assert!(!turn.contains("hello"), "{turn}");
     assert_eq!(turn.matches(ALTERED).count(), 2, "the prompt, and a message after it: {turn}");
-    assert_eq!(without_steps(hook.take_calls()), ["input", "agent_start", "before_agent_start", "agent_end"]);
+    assert_eq!(without_steps(hook.take_calls()), ["input", "before_agent_start", "agent_start", "agent_end"]);
 }
 
 pub async fn each_model_call_asks_for_its_context_and_request(fixture: &dyn ClientFixture) {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::Worker;
+use osier_agent::{ClientId, Worker};
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientError, CommandReply, LogPosition, QueryAnswer, SessionQuery,
 };
@@ -20,11 +20,12 @@ use crate::queries;
 #[derive(Debug, Clone)]
 pub struct LocalClient {
     connection: Arc<AgentConnection>,
+    id: ClientId,
 }
 
 impl LocalClient {
     pub(crate) fn new(connection: AgentConnection) -> LocalClient {
-        LocalClient { connection: Arc::new(connection) }
+        LocalClient { connection: Arc::new(connection), id: ClientId::new() }
     }
 
     /// The session of the agent.
@@ -54,7 +55,7 @@ impl Client for LocalClient {
             ClientCommand::CancelTasks { task } => self.live().tasks.cancel(task.as_deref())?,
             ClientCommand::SteerTask { task, text } => self.live().tasks.steer(&task, text).await?,
             ClientCommand::Explore(command) => CommandReply::Explore(Box::new(self.explore(command).await?)),
-            command => self.worker().send(command).await.map_err(EngineError::from)?,
+            command => self.worker().send_as(self.id, command).await.map_err(EngineError::from)?,
         })
     }
 
@@ -64,12 +65,18 @@ impl Client for LocalClient {
             SessionQuery::CompareTries { explore, left, right } => QueryAnswer::CompareTries(Box::new(
                 self.compare_tries(explore.as_deref(), left, right).await?,
             )),
-            query => queries::answer_query(self.worker(), query).await?,
+            query => match queries::answer_query(self.worker(), query).await? {
+                QueryAnswer::Subagents { mut batches } => {
+                    self.live().tasks.update_panels(&mut batches);
+                    QueryAnswer::Subagents { batches }
+                }
+                answer => answer,
+            },
         })
     }
 
     async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {
-        Ok(self.worker().attach(after).await.map_err(EngineError::from)?)
+        Ok(self.worker().attach_as(self.id, after).await.map_err(EngineError::from)?)
     }
 }
 

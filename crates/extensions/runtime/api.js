@@ -1,10 +1,17 @@
 // `pi`, the argument of an extension's factory.
 
 import { call, errorMessage, handle, notice, report, request } from "osier:primitives.js";
+import { requireModule } from "osier:commonjs.js";
 import { createContext } from "osier:context.js";
+import { bound } from "osier:lifetime.js";
 import { on } from "osier:events.js";
-import { unsupported } from "osier:screen.js";
-import { registerTool } from "osier:tools.js";
+
+// These parts are loaded when an extension first uses them.
+const registerProvider = (...args) => requireModule("osier:providers.js").registerProvider(...args);
+const unregisterProvider = (...args) => requireModule("osier:providers.js").unregisterProvider(...args);
+const registerRenderer = (...args) => requireModule("osier:renderers.js").registerRenderer(...args);
+const registerTool = (...args) => requireModule("osier:tools.js").registerTool(...args);
+const unsupported = (name) => requireModule("osier:screen.js").unsupported(name);
 
 let loading = true;
 /** From now on, actions are possible. */
@@ -125,13 +132,13 @@ export function createApi() {
 			const known = loading ? undefined : call("flag", { name });
 			return known ?? flags.get(name).default;
 		},
-		registerMessageRenderer: () => unsupported("pi.registerMessageRenderer"),
-		registerCustomMessageRenderer: () => unsupported("pi.registerMessageRenderer"),
-		registerEntryRenderer: () => unsupported("pi.registerEntryRenderer"),
+		registerMessageRenderer: (type, renderer) => registerRenderer("message", type, renderer),
+		registerCustomMessageRenderer: (type, renderer) => registerRenderer("message", type, renderer),
+		registerEntryRenderer: (type, renderer) => registerRenderer("entry", type, renderer),
 		registerToolRenderer: () => unsupported("pi.registerToolRenderer"),
 		registerMarkdownTransformer: () => unsupported("pi.registerMarkdownTransformer"),
-		registerProvider: () => unsupported("pi.registerProvider"),
-		unregisterProvider: () => {},
+		registerProvider,
+		unregisterProvider,
 		registerVirtualModel: () => unsupported("pi.registerVirtualModel"),
 		unregisterVirtualModel: () => {},
 		registerMcpServer: () => unsupported("pi.registerMcpServer"),
@@ -146,7 +153,7 @@ export function createApi() {
 			later("agent.sendMessage", { message, triggerTurn, deliverAs });
 		}),
 		sendUserMessage: action((content, options = {}) => {
-			later("agent.sendUserMessage", { content, deliverAs: options.deliverAs });
+			later("agent.sendUserMessage", { content, deliverAs: options.deliverAs, expandPromptTemplates: !!options.expandPromptTemplates });
 		}),
 		setLabel: action((id, label) => call("session.label", { id, label })),
 		getSessionName: action(() => call("session.name", {}) ?? undefined),
@@ -159,5 +166,6 @@ export function createApi() {
 		setThinkingLevel: action((level) => later("agent.setThinkingLevel", { level })),
 		setModel: action((model) => request("agent.setModel", { model: `${model.provider}/${model.id}` })),
 	};
+	for (const [name, member] of Object.entries(pi)) if (typeof member === "function") pi[name] = bound(member);
 	return pi;
 }

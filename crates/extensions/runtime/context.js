@@ -1,9 +1,8 @@
 // `ctx`, the second argument of handlers. Members are read when they are used.
 
 import { call, notice, request } from "osier:primitives.js";
-import { sessionManager } from "osier:session.js";
-import { modelRegistry } from "osier:models.js";
-import { ui } from "osier:ui.js";
+import { requireModule } from "osier:commonjs.js";
+import { bound, checkCurrent, sessionNumber, startNextSession } from "osier:lifetime.js";
 
 let current = { cwd: "/", mode: "print", hasUI: false };
 
@@ -13,15 +12,18 @@ export function setEnvironment(values) {
 	current = values;
 }
 
+/** What the system prompt is made of, as far as extensions may know. Changes have no effect. */
+export const systemPromptOptions = () => ({ cwd: current.cwd, selectedTools: call("tools.active", {}), promptGuidelines: [], contextFiles: [], skills: [], sections: [] });
+
 const state = () => call("agent.state", {});
 
 const members = {
-	ui: () => ui,
+	ui: () => requireModule("osier:ui.js").ui,
 	hasUI: () => current.hasUI,
 	mode: () => current.mode,
 	cwd: () => current.cwd,
-	sessionManager: () => sessionManager,
-	modelRegistry: () => modelRegistry,
+	sessionManager: () => requireModule("osier:session.js").sessionManager,
+	modelRegistry: () => requireModule("osier:models.js").modelRegistry,
 	model: () => state().model ?? undefined,
 	thinkingLevel: () => state().thinkingLevel,
 	scopedModels: () => [],
@@ -46,19 +48,71 @@ const commandFunctions = {
 	waitForIdle: () => request("agent.waitForIdle", {}),
 	reload: () => request("agent.reload", {}),
 	navigateTree: (targetId, options = {}) => request("agent.navigateTree", { ...options, targetId }),
-	fork: (entryId, options = {}) => request("agent.fork", { entryId, position: options.position }),
-	newSession: (options = {}) => request("agent.newSession", { parentSession: options.parentSession }),
-	switchSession: (path) => request("agent.switchSession", { path }),
-	getSystemPromptOptions: () => call("agent.systemPromptOptions", {}),
+	fork: (entryId, options = {}) => replaceSession("agent.fork", { entryId, position: options.position }, options),
+	newSession: (options = {}) => replaceSession("agent.newSession", {}, options),
+	switchSession: (path, options = {}) => replaceSession("agent.switchSession", { path: String(path) }, options),
+	getSystemPromptOptions: () => systemPromptOptions(),
 };
 
-/** `signal` is that of the event; `command` adds what only commands may do. */
-export function createContext({ signal, command, args } = {}) {
-	const ctx = { ...functions, ...(command ? commandFunctions : {}) };
-	for (const [name, get] of Object.entries(members)) {
-		Object.defineProperty(ctx, name, { get, enumerable: true, configurable: true });
+/** Opens another session. What the callbacks do concerns that one. */
+async function replaceSession(method, params, { setup, withSession } = {}) {
+	const { cancelled } = await request(method, params);
+	if (cancelled) return { cancelled: true };
+	startNextSession();
+	const { forgetSession, sessionManager } = requireModule("osier:session.js");
+	forgetSession();
+	if (setup) await setup(sessionManager);
+	if (withSession) await withSession(createContext({ command: true, replaced: true }));
+	return { cancelled: false };
+}
+
+const sending = {
+	sendMessage: (message, options = {}) => request("agent.sendMessage", { message, triggerTurn: options.triggerTurn, deliverAs: options.deliverAs }),
+	sendUserMessage: (content, options = {}) => request("agent.sendUserMessage", { content, deliverAs: options.deliverAs, expandPromptTemplates: !!options.expandPromptTemplates }),
+};
+
+/** How a context of one kind behaves, until the session is replaced. Every event has a context, so its members are not copied. */
+const known = { number: -1, kinds: new Map() };
+const { hasOwn } = Object;
+const { getOwnPropertyDescriptor, ownKeys } = Reflect;
+
+function behaviorOf(kind) {
+	const number = sessionNumber();
+	if (known.number !== number) {
+		known.number = number;
+		known.kinds.clear();
 	}
-	Object.defineProperty(ctx, "signal", { get: () => signal, enumerable: true, configurable: true });
-	if (args !== undefined) ctx.args = args;
-	return ctx;
+	if (!known.kinds.has(kind)) known.kinds.set(kind, createBehavior(kind));
+	return known.kinds.get(kind);
+}
+
+function createBehavior(kind) {
+	const shared = { __proto__: null };
+	const all = { ...functions, ...(kind === "plain" ? {} : commandFunctions), ...(kind === "replaced" ? sending : {}) };
+	for (const [name, run] of Object.entries(all)) shared[name] = { __proto__: null, value: bound(run), enumerable: true, configurable: true, writable: true };
+	for (const [name, read] of Object.entries(members)) shared[name] = { __proto__: null, get: bound(read), set: undefined, enumerable: true, configurable: true };
+	return {
+		__proto__: null,
+		get(own, name) {
+			const member = hasOwn(own, name) ? undefined : shared[name];
+			if (member === undefined) return own[name];
+			return member.get ? member.get() : member.value;
+		},
+		has: (own, name) => name in own || name in shared,
+		ownKeys: (own) => [...new Set([...ownKeys(shared), ...ownKeys(own)])],
+		getOwnPropertyDescriptor: (own, name) => getOwnPropertyDescriptor(own, name) ?? shared[name],
+	};
+}
+
+/** `signal`, or that of `controller`, is the one of the event; `command` adds what only commands may do. */
+export function createContext({ signal, controller, command, args, replaced } = {}) {
+	const number = sessionNumber();
+	const own = {
+		get signal() {
+			checkCurrent(number);
+			return controller ? controller.signal : signal;
+		},
+	};
+	if (args !== undefined) own.args = args;
+	return new Proxy(own, behaviorOf(replaced ? "replaced" : command ? "command" : "plain"));
 }

@@ -1,9 +1,12 @@
 // Event handlers. Osier chooses the handlers and their order; this file calls one at a time. An adapter turns what Osier sends
 // into the event that pi documents, and what the handler did into the answer.
 
-import { notice, handle, stringify } from "osier:primitives.js";
+import { requireModule } from "osier:commonjs.js";
+import { handle, isPromise, notice, stringify } from "osier:primitives.js";
 import { createContext } from "osier:context.js";
-import { entriesById, entryById } from "osier:session.js";
+
+const entryById = (id) => requireModule("osier:session.js").entryById(id);
+const entriesById = (ids) => requireModule("osier:session.js").entriesById(ids);
 
 const handlers = new Map();
 let lastHandler = 0;
@@ -15,11 +18,16 @@ const ALIASES = {
 	switch: "session_switch",
 };
 
+/** Events of pi that Osier does not send. */
+const NOT_SENT = ["agent_before_settle", "cache_warming_decision", "context_with_system", "mcp_servers_change", "project_trust", "ui_prompt_end", "ui_prompt_start"];
+const unsupported = (name) => requireModule("osier:screen.js").unsupported(name);
+
 export function on(event, handler) {
 	if (typeof handler !== "function") throw new TypeError(`The handler of "${event}" is not a function`);
 	lastHandler += 1;
 	const id = lastHandler;
 	const name = ALIASES[event] ?? String(event);
+	if (NOT_SENT.includes(name)) unsupported(`pi.on("${name}")`);
 	handlers.set(id, handler);
 	notice("on", { event: name, handler: id });
 	return () => {
@@ -30,10 +38,10 @@ export function on(event, handler) {
 /** `prepare` completes the event; `answer` is what Osier gets for the value that the handler returned. */
 const ADAPTERS = {
 	session_before_tree: {
-		prepare(event, signal) {
+		prepare(event, controller) {
 			const { preparation } = event;
 			preparation.entriesToSummarize = entriesById(preparation.entriesToSummarize);
-			event.signal = signal;
+			event.signal = controller.signal;
 		},
 	},
 	session_tree: {
@@ -43,19 +51,27 @@ const ADAPTERS = {
 		},
 	},
 	session_before_compact: {
-		prepare(event, signal) {
+		prepare(event, controller) {
 			const { preparation } = event;
 			event.branchEntries = entriesById(event.branchEntries);
 			event.previousCompactions = entriesById(event.previousCompactions);
 			preparation.messagesToSummarize = messagesOf(preparation.messagesToSummarize);
 			preparation.turnPrefixMessages = messagesOf(preparation.turnPrefixMessages);
-			event.signal = signal;
+			event.signal = controller.signal;
 		},
 	},
 	session_compact: {
 		prepare(event) {
 			event.compactionEntry = entryById(event.compactionEntry);
 			event.fromExtension = event.fromHook;
+		},
+	},
+	message_update: {
+		prepare(event) {
+			const piece = event.assistantMessageEvent;
+			if (piece.block !== undefined) piece.contentIndex = piece.block;
+			delete piece.block;
+			piece.partial = event.message;
 		},
 	},
 	agent_end: {
@@ -68,6 +84,15 @@ const ADAPTERS = {
 		prepare(event) {
 			event.message = entryById(event.messageEntryId)?.message;
 			event.toolResults = messagesOf(event.toolResultEntryIds);
+			event.outcome = event.message?.stopReason;
+		},
+	},
+	before_agent_start: {
+		// A handler may edit the sections in place.
+		before: (event) => stringify(event.systemPromptOptions.sections),
+		answer(event, returned, before) {
+			const { sections } = event.systemPromptOptions;
+			return { ...plain(returned), sections: stringify(sections) === before ? undefined : sections };
 		},
 	},
 	context: {
@@ -85,6 +110,13 @@ const ADAPTERS = {
 	before_provider_request: {
 		answer: (event, returned) => (returned === undefined ? null : { payload: returned }),
 	},
+	resources_discover: {
+		answer(event, returned) {
+			if (returned?.themePaths?.length) unsupported("pi.on(\"resources_discover\"): themePaths");
+			return returned ?? null;
+		},
+	},
+	user_bash: { answer: (event, returned, _before, controller) => runUserCommand(event, returned, controller.signal) },
 	before_provider_headers: {
 		answer: (event) => ({ headers: event.headers }),
 	},
@@ -99,12 +131,28 @@ function messagesOf(ids) {
 		.filter((message) => message && message.role !== "system");
 }
 
-handle("event", async ({ handler: id, event }, controller) => {
+/** The result of a shell command: the one that a handler returned, or what its `operations` do. */
+async function runUserCommand({ command, cwd }, returned, signal) {
+	if (returned === undefined || returned === null) return null;
+	if (typeof returned.operations?.exec !== "function") return returned;
+	const chunks = [];
+	const onData = (data) => chunks.push(typeof data === "string" ? data : new TextDecoder().decode(data));
+	try {
+		const { exitCode } = await returned.operations.exec(command, cwd, { onData, signal });
+		return { result: { output: chunks.join(""), exitCode: exitCode ?? undefined, cancelled: !!signal?.aborted, truncated: false } };
+	} catch (error) {
+		if (!signal?.aborted) throw error;
+		return { result: { output: chunks.join(""), cancelled: true, truncated: false } };
+	}
+}
+
+handle("event", ({ handler: id, event }, controller) => {
 	const handler = handlers.get(id);
 	if (!handler) return null;
 	const adapter = ADAPTERS[event.type] ?? {};
-	adapter.prepare?.(event, controller.signal);
+	adapter.prepare?.(event, controller);
 	const before = adapter.before?.(event);
-	const returned = await handler(event, createContext({ signal: controller.signal }));
-	return adapter.answer ? adapter.answer(event, returned, before) : (returned ?? null);
+	const answer = (returned) => (adapter.answer ? adapter.answer(event, returned, before, controller) : (returned ?? null));
+	const returned = handler(event, createContext({ controller }));
+	return isPromise(returned) ? Promise.resolve(returned).then(answer) : answer(returned);
 });

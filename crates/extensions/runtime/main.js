@@ -3,7 +3,6 @@
 import "osier:lockdown.js";
 import "osier:globals.js";
 import { createApi, finishLoading } from "osier:api.js";
-import "osier:tools.js";
 import { createRequire } from "osier:commonjs.js";
 import { dispatch, handle } from "osier:primitives.js";
 import { setEnvironment } from "osier:context.js";

@@ -5,8 +5,8 @@ import { call, request } from "osier:primitives.js";
 const all = () => call("models.list", {});
 const isSame = (model) => (known) => known.provider === model?.provider && known.id === model?.id;
 
-/** A key that only Osier can use. It replaces it by the real one. */
-const placeholder = { ok: true, apiKey: "managed-by-osier", headers: {} };
+/** Extensions never get a key. Osier adds the real one to the calls that they make through it. */
+const managedAuth = { ok: true, apiKey: "managed-by-osier", headers: {} };
 
 function plainMessages(messages) {
 	return (messages ?? []).map((message) => (typeof message.content === "string" ? { ...message, content: [{ type: "text", text: message.content }] } : message));
@@ -21,15 +21,15 @@ export const modelRegistry = {
 		return models.length ? { id: name, name, models } : undefined;
 	},
 	getProviderDisplayName: (name) => name,
-	getProviderAuth: async () => placeholder,
+	getProviderAuth: async () => managedAuth,
 	getProviderAuthStatus: (name) => ({ configured: all().some((model) => model.provider === name), source: "osier" }),
 	hasConfiguredAuth: (model) => all().some(isSame(model)),
 	isUsingOAuth: () => false,
 	refresh: async () => {},
 	getError: () => undefined,
-	getApiKey: async (model) => (all().some(isSame(model)) ? placeholder.apiKey : undefined),
-	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? placeholder.apiKey : undefined),
-	getApiKeyAndHeaders: async (model) => (all().some(isSame(model)) ? placeholder : { ok: false, error: `No API key for ${model?.provider}` }),
+	getApiKey: async (model) => (all().some(isSame(model)) ? managedAuth.apiKey : undefined),
+	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? managedAuth.apiKey : undefined),
+	getApiKeyAndHeaders: async (model) => (all().some(isSame(model)) ? managedAuth : { ok: false, error: `No API key for ${model?.provider}` }),
 	authStorage: { get: () => undefined, has: () => false, hasAuth: () => false, list: () => [], getApiKey: async () => undefined },
 	complete: (model, context, options = {}) => {
 		const { systemPrompt, messages, tools } = context ?? {};

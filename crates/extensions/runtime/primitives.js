@@ -58,9 +58,15 @@ const wakeHandlers = [];
 
 methods.set("ping", () => null);
 
+/** The last notices of methods that nothing handles yet: some parts of the library are loaded when they are first used. */
+const unhandled = new Map();
+
 /** Answers requests and notices of Osier. `answer(params, controller)` may return a promise. */
 export function handle(method, answer) {
 	methods.set(method, answer);
+	if (!unhandled.has(method)) return;
+	answer(parse(unhandled.get(method)));
+	unhandled.delete(method);
 }
 
 export function onWake(handler) {
@@ -73,18 +79,47 @@ export function setControllerFactory(factory) {
 	newController = factory;
 }
 
-async function answerRequest(id, method, text) {
-	const controller = newController();
+/** A controller that exists only if something uses its signal. */
+class LazyController {
+	#controller;
+	#isAborted = false;
+	get signal() {
+		if (!this.#controller) {
+			this.#controller = newController();
+			if (this.#isAborted) this.#controller.abort();
+		}
+		return this.#controller.signal;
+	}
+	abort() {
+		this.#isAborted = true;
+		this.#controller?.abort();
+	}
+}
+
+export const isPromise = (value) => typeof value?.then === "function";
+
+function respond(id, result) {
+	running.delete(id);
+	native.respond(id, toJson(result));
+}
+
+function fail(id, error) {
+	running.delete(id);
+	native.fail(id, errorMessage(error), errorStack(error));
+}
+
+/** Most handlers of events answer at once, so no promise is made for them. */
+function answerRequest(id, method, text) {
+	const controller = new LazyController();
 	running.set(id, controller);
 	try {
 		const answer = methods.get(method);
 		if (!answer) throw new Error(`unknown method ${method}`);
-		const result = await answer(parse(text), controller);
-		native.respond(id, toJson(result));
+		const result = answer(parse(text), controller);
+		if (!isPromise(result)) return respond(id, result);
+		result.then((value) => respond(id, value)).then(undefined, (error) => fail(id, error));
 	} catch (error) {
-		native.fail(id, errorMessage(error), errorStack(error));
-	} finally {
-		running.delete(id);
+		fail(id, error);
 	}
 }
 
@@ -103,7 +138,8 @@ export function dispatch(kind, id, method, text) {
 			answerRequest(id, method, text);
 			break;
 		case 1:
-			methods.get(method)?.(parse(text));
+			if (methods.has(method)) methods.get(method)(parse(text));
+			else unhandled.set(method, text);
 			break;
 		case 2:
 			settle(id, ({ resolve }) => resolve(parse(text)));

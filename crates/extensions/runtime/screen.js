@@ -1,121 +1,61 @@
-// Components on the screen of the terminal. Osier sends the size and the keys; this file renders and sends lines.
+// Components on the screen of a terminal. Osier sends the size and the keys; this file renders and sends lines.
 
-import { handle, notice, report, request } from "osier:primitives.js";
 import { environment } from "osier:context.js";
-import { requireModule } from "osier:commonjs.js";
-import { AbortController } from "osier:abort.js";
+import { handle, notice, report } from "osier:primitives.js";
+import { setLightBackground } from "osier:theme.js";
 
-const size = { columns: 80, rows: 24 };
-const isTerminal = () => environment().mode === "tui";
+/** The screen of the client that was resized last. */
+export const size = { columns: 80, rows: 24, expanded: false };
+export const isTerminal = () => environment().mode === "tui";
 
-/** Components that are visible, by a key, with the function that sends their lines. */
-const shown = new Map();
+/** The time between two drawings, in milliseconds. */
+const INTERVAL = 16;
+
+/** Everything that is drawn, by a key. An entry has the function `draw`. */
+export const shown = new Map();
 let scheduled = false;
+let lastDrawn = 0;
 
-function draw({ component, send, last }, entry) {
+function drawAll() {
+	scheduled = false;
+	lastDrawn = Date.now();
+	for (const entry of [...shown.values()]) drawEntry(entry);
+}
+/** Draws at the end of the current event, and at most once per interval. */
+export function requestRender() {
+	if (scheduled) return;
+	scheduled = true;
+	const wait = lastDrawn + INTERVAL - Date.now();
+	if (wait > 0 && wait <= INTERVAL) setTimeout(drawAll, wait);
+	else Promise.resolve().then(drawAll);
+}
+
+/** The lines of a component. What is no list of lines is an error. */
+export function linesOf(component, width) {
+	const lines = component.render(width);
+	if (!Array.isArray(lines)) throw new Error("render() returned no list of lines");
+	return lines.map(String);
+}
+
+/** Draws now. Only changes are sent. */
+export function drawEntry(entry) {
 	try {
-		const lines = component.render(size.columns).map(String);
-		const text = lines.join("\n");
-		if (text === last) return;
-		entry.last = text;
-		send(lines);
+		const next = entry.draw();
+		const key = JSON.stringify(next);
+		if (key === entry.last) return;
+		entry.last = key;
+		entry.send(next);
+		entry.error = undefined;
 	} catch (error) {
+		// The same error in every frame is reported once.
+		if (String(error) === entry.error) return;
+		entry.error = String(error);
 		report(error);
 	}
 }
-const drawAll = () => {
-	scheduled = false;
-	for (const entry of shown.values()) draw(entry, entry);
-};
-function requestRender() {
-	if (scheduled) return;
-	scheduled = true;
-	Promise.resolve().then(drawAll);
-}
 
-function createTui() {
-	const overlays = [];
-	return {
-		requestRender,
-		invalidate: requestRender,
-		terminal: {
-			get columns() {
-				return size.columns;
-			},
-			get rows() {
-				return size.rows;
-			},
-			kittyProtocolActive: false,
-			write() {},
-		},
-		setFocus(component) {
-			for (const entry of shown.values()) if (entry.keys) entry.focus = component;
-		},
-		showOverlay(component, options) {
-			const controller = new AbortController();
-			const closed = show(component, controller);
-			const handle = {
-				hide: () => controller.abort(),
-				setHidden: (hidden) => hidden && controller.abort(),
-				isHidden: () => controller.signal.aborted,
-				focus() {},
-				unfocus() {},
-				isFocused: () => !controller.signal.aborted,
-				getBounds: () => ({ row: 0, col: 0, width: size.columns, height: size.rows }),
-			};
-			closed.catch(report);
-			overlays.push(handle);
-			options?.onHandle?.(handle);
-			return handle;
-		},
-		hideOverlay: () => overlays.pop()?.hide(),
-		hasOverlay: () => overlays.length > 0,
-		addChild() {},
-		removeChild() {},
-		start() {},
-		stop() {},
-		addInputListener: () => () => {},
-	};
-}
-
-let lastNumber = 0;
-
-/** Shows a component with the keys until it is closed. */
-async function show(component, controller) {
-	lastNumber += 1;
-	const number = lastNumber;
-	if (component !== null && typeof component === "object" && "focused" in component) component.focused = true;
-	const entry = { component, keys: true, send: (lines) => notice("component.draw", { component: number, lines }) };
-	shown.set(number, entry);
-	try {
-		const closed = request("ui.component", { component: number }, controller.signal);
-		draw(entry, entry);
-		await closed;
-	} finally {
-		shown.delete(number);
-	}
-}
-
-/** `ctx.ui.custom`. The value is that of `done`; undefined if the user closed it. */
-export async function customComponent(create, options) {
-	if (!isTerminal()) return undefined;
-	const { getKeybindings } = requireModule("osier:modules/pi-tui/keybindings.js");
-	const controller = new AbortController();
-	let result;
-	const done = (value) => {
-		if (controller.signal.aborted) return;
-		result = value;
-		controller.abort();
-	};
-	const component = await create(createTui(), getKeybindings(), done);
-	if (typeof component?.render !== "function") throw new Error("ctx.ui.custom: the factory returned no component");
-	options?.onHandle?.({ hide: () => done(undefined), setHidden() {}, isHidden: () => false, focus() {}, unfocus() {}, isFocused: () => true, getBounds: () => ({ row: 0, col: 0, width: size.columns, height: size.rows }) });
-	try {
-		if (!controller.signal.aborted) await show(component, controller);
-	} finally {
-		component.dispose?.();
-	}
-	return result;
+export function setFocused(component, focused) {
+	if (component !== null && typeof component === "object" && "focused" in component) component.focused = focused;
 }
 
 /** Lines that stay: a widget, the footer or the header. `content` is a list of lines, a factory, or nothing. */
@@ -126,11 +66,11 @@ export function setLines(key, content, create, send) {
 	if (typeof content !== "function") return send([...content].map(String));
 	// As in pi, only a terminal draws components.
 	if (!isTerminal()) return;
-	const component = create(createTui());
+	const component = create();
 	if (typeof component?.render !== "function") throw new Error(`${key}: the factory returned no component`);
-	const entry = { component, send };
+	const entry = { component, draw: () => linesOf(component, size.columns), send };
 	shown.set(key, entry);
-	draw(entry, entry);
+	drawEntry(entry);
 }
 
 const reported = new Set();
@@ -143,18 +83,13 @@ export function unsupported(name) {
 	else if (name.startsWith("pi.")) notice("log", { level: "warning", text: message });
 }
 
-handle("component.input", ({ component: number, data }) => {
-	const entry = shown.get(number);
-	if (!entry) return;
-	const { isKeyRelease } = requireModule("osier:modules/pi-tui/keys.js");
-	const target = entry.focus ?? entry.component;
-	if (isKeyRelease(data) && !target.wantsKeyRelease) return;
-	target.handleInput?.(data);
-	requestRender();
-});
-handle("ui.size", ({ columns, rows }) => {
-	size.columns = columns;
-	size.rows = rows;
-	for (const entry of shown.values()) entry.component.invalidate?.();
+handle("ui.screen", ({ columns, rows, expanded, light }) => {
+	Object.assign(size, { columns, rows, expanded });
+	setLightBackground(light);
+	for (const entry of shown.values()) {
+		entry.component?.invalidate?.();
+		// Another terminal may need the same lines.
+		entry.last = undefined;
+	}
 	requestRender();
 });

@@ -1,6 +1,6 @@
 // `ctx.sessionManager`: a mirror of the session's log. Every read asks Osier only for the lines since the last one.
 
-import { call, parse, report, request } from "osier:primitives.js";
+import { call, parse } from "osier:primitives.js";
 
 const mirror = { generation: null, entries: [], byId: new Map(), header: null, leafId: null, facts: {} };
 
@@ -22,6 +22,12 @@ function sync() {
 	mirror.leafId = news.leafId;
 	mirror.facts = news.facts;
 	return mirror;
+}
+
+/** The next read is one of another session. */
+export function forgetSession() {
+	Object.assign(mirror, { generation: null, entries: [], header: null, leafId: null, facts: {} });
+	mirror.byId.clear();
 }
 
 export const entryById = (id) => (mirror.byId.get(id) ?? sync().byId.get(id));
@@ -75,7 +81,11 @@ export const sessionManager = {
 	getCwd: () => sync().facts.cwd,
 	isPersisted: () => sync().facts.file != null,
 	getChildren: (id) => sync().entries.filter((entry) => entry.parentId === id),
-	buildSessionContext: () => call("session.context", {}),
+	buildSessionContext: () => {
+		const context = call("session.context", {});
+		// pi stores no system prompt, so its extensions do not expect one.
+		return { ...context, messages: context.messages.filter(({ role }) => role !== "system") };
+	},
 	buildContextEntries: () => {
 		const { leafId } = sync();
 		return path(leafId);
@@ -83,11 +93,6 @@ export const sessionManager = {
 };
 // Writing. Appended entries are stored when these return.
 const append = (entry) => call("session.append", entry);
-const move = (params) => {
-	// A move asks handlers, perhaps those of this extension, so nothing can wait for it here.
-	request("agent.navigateTree", params).catch(report);
-};
-
 Object.assign(sessionManager, {
 	appendMessage: (message) => append({ type: "message", message }),
 	appendCustomEntry: (customType, data) => append({ type: "custom", customType: String(customType), data }),
@@ -99,8 +104,14 @@ Object.assign(sessionManager, {
 	appendModelChange: (provider, modelId) => append({ type: "model_change", provider, modelId }),
 	appendSessionInfo: (name) => call("session.rename", { name: String(name) }),
 	appendLabelChange: (id, label) => call("session.label", { id, label }),
-	branch: (id) => move({ targetId: id, exact: true }),
-	resetLeaf: () => move({ targetId: null, exact: true }),
+	branch: (id) => {
+		call("session.branch", { id });
+	},
+	resetLeaf: () => {
+		call("session.branch", { id: null });
+	},
+	branchWithSummary: (id, summary, details) => call("session.branch", { id, summary: String(summary), details }),
+	createBranchedSession: (leafId) => call("session.createBranched", { id: leafId }) ?? undefined,
 });
 // The names of earlier versions.
 sessionManager.getLeafUuid = sessionManager.getLeafId;

@@ -1,10 +1,11 @@
 // Tools that extensions register. Osier validates the arguments; `execute` streams updates as notices.
 
+import { requireModule } from "osier:commonjs.js";
 import { createContext } from "osier:context.js";
-import { convert, problems } from "osier:modules/typebox-value.js";
 import { handle, notice, request } from "osier:primitives.js";
 
 const tools = new Map();
+const renders = (tool) => typeof tool.renderCall === "function" || typeof tool.renderResult === "function";
 
 export function registerTool(definition) {
 	const { name, execute, parameters } = definition ?? {};
@@ -14,6 +15,7 @@ export function registerTool(definition) {
 		throw new Error(`The parameters of the tool "${name}" are not a JSON schema`);
 	}
 	tools.set(name, definition);
+	if (renders(definition)) requireModule("osier:renderers.js").setToolFinder((known) => tools.get(known));
 	notice("registerTool", {
 		name,
 		label: definition.label ?? name,
@@ -21,6 +23,8 @@ export function registerTool(definition) {
 		parameters: parameters ?? { type: "object", properties: {} },
 		promptSnippet: definition.promptSnippet,
 		promptGuidelines: definition.promptGuidelines,
+		renders: renders(definition),
+		ownShell: definition.renderShell === "self",
 	});
 }
 
@@ -41,6 +45,7 @@ export const validateToolArguments = (tool, call) => validate(tool, call.argumen
 /** The arguments as the schema wants them: "5" becomes 5. What does not fit is an error that the model gets. */
 function validate(tool, args) {
 	if (!tool.parameters) return args;
+	const { convert, problems } = requireModule("osier:modules/typebox-value.js");
 	const converted = convert(tool.parameters, structuredClone(args));
 	const wrong = [...problems(tool.parameters, converted)].map(({ path, message }) => {
 		const name = path.slice(1).replaceAll("/", ".") || "root";
@@ -55,7 +60,12 @@ function validate(tool, args) {
 handle("tool", async ({ name, callId, params, token }, controller) => {
 	const tool = tools.get(name);
 	if (!tool) throw new Error(`there is no tool ${name}`);
-	const onUpdate = (partial) => notice("tool.update", { token, partial });
+	const drawn = renders(tool) ? requireModule("osier:renderers.js") : undefined;
+	const onUpdate = (partial) => {
+		notice("tool.update", { token, partial });
+		drawn?.callUpdated(callId, partial);
+	};
+	drawn?.callStarted(callId);
 	const prepared = tool.prepareArguments ? tool.prepareArguments(params) : params;
 	const ctx = createContext({ signal: controller.signal });
 	running.set(callId, token);

@@ -1,47 +1,23 @@
 // `ctx.ui`: dialogs are requests, everything else is a notice. Without a user, dialogs answer at once with "nothing".
 
-import { notice, request } from "osier:primitives.js";
+import { call, notice, request } from "osier:primitives.js";
 import { environment } from "osier:context.js";
-import { customComponent, setLines, unsupported } from "osier:screen.js";
+import { addAutocompleteProvider, getEditorComponent, getEditorText, onTerminalInput, pasteToEditor, setEditorComponent, setEditorText } from "osier:editor.js";
+import { createTui, customComponent } from "osier:overlays.js";
+import { isTerminal, setLines, size } from "osier:screen.js";
+import { theme, themeNames } from "osier:theme.js";
 
-const ESC = "\u001b[";
+export { theme };
 
-function ansi(code, reset) {
-	return (text) => `${ESC}${code}m${text}${ESC}${reset}m`;
+const show = (method, fields) => notice("ui.show", { method, ...fields });
+
+/** How running work is shown. Every change sends all of it. */
+const working = { hidden: false };
+function setWorking(changes) {
+	if (!isTerminal()) return;
+	Object.assign(working, changes);
+	show("setWorking", working);
 }
-
-/** Osier's colors by the names of pi's themes. */
-const COLORS = {
-	accent: 36, border: 34, borderAccent: 36, borderMuted: 90, success: 32, error: 31, warning: 33, muted: 90, dim: 90,
-	text: 39, thinkingText: 90, userMessageText: 39, customMessageText: 39, customMessageLabel: 35, toolTitle: 39,
-	toolOutput: 90, mdHeading: 33, mdLink: 34, mdCode: 36, syntaxComment: 90, syntaxKeyword: 35, syntaxString: 32,
-	toolDiffAdded: 32, toolDiffRemoved: 31, toolDiffContext: 90, bashMode: 32,
-};
-const BACKGROUNDS = { selectedBg: 100, userMessageBg: 49, customMessageBg: 49, toolPendingBg: 49, toolSuccessBg: 49, toolErrorBg: 49 };
-
-export const theme = {
-	name: "osier",
-	appearance: "dark",
-	fg: (color, text) => ansi(COLORS[color] ?? 39, 39)(text),
-	bg: (color, text) => ansi(BACKGROUNDS[color] ?? 49, 49)(text),
-	bold: ansi(1, 22),
-	italic: ansi(3, 23),
-	underline: ansi(4, 24),
-	inverse: ansi(7, 27),
-	strikethrough: ansi(9, 29),
-	style: (text, { fg, bg, bold, italic, underline } = {}) => {
-		let styled = text;
-		if (bold) styled = theme.bold(styled);
-		if (italic) styled = theme.italic(styled);
-		if (underline) styled = theme.underline(styled);
-		if (fg) styled = theme.fg(fg, styled);
-		return bg ? theme.bg(bg, styled) : styled;
-	},
-	getFgAnsi: (color) => `${ESC}${COLORS[color] ?? 39}m`,
-	getBgAnsi: (color) => `${ESC}${BACKGROUNDS[color] ?? 49}m`,
-	getColorMode: () => "256color",
-	colors: {},
-};
 
 const text = (value) => (value === undefined || value === null ? undefined : String(value));
 
@@ -53,11 +29,15 @@ async function dialog(method, params, options, nothing) {
 	return answer === null ? nothing : answer;
 }
 
-const statuses = new Map();
-/** What a footer shows besides its own text. The statuses are those of this extension. */
+/** What a footer may show. Asked for at most once per frame or so. */
+let known = { at: -Infinity };
+function footerFacts() {
+	if (Date.now() - known.at > 250) known = { ...call("ui.footerData", {}), at: Date.now() };
+	return known;
+}
 const footerData = {
-	getGitBranch: () => environment().gitBranch ?? null,
-	getExtensionStatuses: () => statuses,
+	getGitBranch: () => footerFacts().gitBranch ?? null,
+	getExtensionStatuses: () => new Map(Object.entries(footerFacts().statuses ?? {})),
 	getAvailableProviderCount: () => 1,
 	onBranchChange: () => () => {},
 };
@@ -73,41 +53,49 @@ export const ui = {
 		dialog("editor", { title: String(title), prefill: text(prefill) }, settings, undefined),
 	notify: (message, level = "info") => notice("ui.show", { method: "notify", message: String(message), notifyType: level }),
 	setStatus: (key, status) => {
-		if (status === undefined || status === null) statuses.delete(String(key));
-		else statuses.set(String(key), String(status));
 		notice("ui.show", { method: "setStatus", statusKey: String(key), statusText: text(status) });
 	},
 	setWidget: (key, content, options) => {
 		const name = String(key);
 		const show = (lines) =>
 			notice("ui.show", { method: "setWidget", widgetKey: name, widgetLines: lines, widgetPlacement: options?.placement });
-		setLines(`widget ${name}`, content, (tui) => content(tui, theme), show);
+		setLines(`widget ${name}`, content, () => content(createTui(), theme), show);
 	},
 	setTitle: (title) => notice("ui.show", { method: "setTitle", title: String(title) }),
-	setEditorText: (value) => notice("ui.show", { method: "set_editor_text", text: String(value) }),
-	pasteToEditor: (value) => notice("ui.show", { method: "set_editor_text", text: String(value) }),
-	getEditorText: () => "",
+	setEditorText,
+	pasteToEditor,
+	getEditorText,
 	custom: (factory, options) => customComponent((tui, keybindings, done) => factory(tui, theme, keybindings, done), options),
 	setFooter: (factory) =>
-		setLines("footer", factory, (tui) => factory(tui, theme, footerData), (lines) => notice("ui.show", { method: "setFooter", lines })),
-	setHeader: (factory) =>
-		setLines("header", factory, (tui) => factory(tui, theme), (lines) => notice("ui.show", { method: "setHeader", lines })),
-	setEditorComponent: (factory) => factory && unsupported("ctx.ui.setEditorComponent"),
-	getEditorComponent: () => undefined,
-	setWorkingMessage: (message) => message && unsupported("ctx.ui.setWorkingMessage"),
-	setWorkingIndicator: (indicator) => indicator && unsupported("ctx.ui.setWorkingIndicator"),
-	setWorkingVisible: () => unsupported("ctx.ui.setWorkingVisible"),
-	setHiddenThinkingLabel: (label) => label && unsupported("ctx.ui.setHiddenThinkingLabel"),
-	onTerminalInput: () => {
-		unsupported("ctx.ui.onTerminalInput");
-		return () => {};
+		setLines("footer", factory, () => factory(createTui(), theme, footerData), (lines) => show("setFooter", { lines })),
+	setHeader: (factory) => setLines("header", factory, () => factory(createTui(), theme), (lines) => show("setHeader", { lines })),
+	setEditorComponent,
+	getEditorComponent,
+	setWorkingMessage: (message) => setWorking({ message: text(message) }),
+	setWorkingIndicator: (indicator) => {
+		const frames = indicator?.frames === undefined ? undefined : [...indicator.frames].map(String);
+		setWorking({ frames, interval: indicator?.intervalMs > 0 ? Math.round(indicator.intervalMs) : undefined });
 	},
-	addAutocompleteProvider: () => unsupported("ctx.ui.addAutocompleteProvider"),
-	getToolsExpanded: () => false,
-	setToolsExpanded: () => unsupported("ctx.ui.setToolsExpanded"),
-	getAllThemes: () => [],
-	getTheme: () => undefined,
-	setTheme: () => ({ success: false, error: "Themes cannot be changed here" }),
+	setWorkingVisible: (visible) => setWorking({ hidden: !visible }),
+	setHiddenThinkingLabel: (label) => isTerminal() && show("setHiddenThinkingLabel", { label: text(label) }),
+	onTerminalInput,
+	addAutocompleteProvider,
+	getToolsExpanded: () => size.expanded,
+	setToolsExpanded: (expanded) => {
+		if (!isTerminal()) return;
+		size.expanded = !!expanded;
+		show("setToolsExpanded", { expanded: size.expanded });
+	},
+	getAllThemes: () => (isTerminal() ? themeNames().map((name) => ({ name, path: undefined })) : []),
+	// Every terminal draws with its own theme, so all have the same functions.
+	getTheme: (name) => (isTerminal() && themeNames().includes(name) ? { ...theme, name } : undefined),
+	setTheme: (wanted) => {
+		const name = typeof wanted === "string" ? wanted : wanted?.name;
+		if (!isTerminal()) return { success: false, error: "There is no terminal" };
+		if (!themeNames().includes(name)) return { success: false, error: `Theme not found: ${name}` };
+		show("setTheme", { name });
+		return { success: true };
+	},
 	get theme() {
 		return theme;
 	},

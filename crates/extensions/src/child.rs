@@ -1,4 +1,4 @@
-//! The process that runs extensions: a thread with a QuickJS runtime for each, and one that reads frames. It has no key, no
+//! The process that runs extensions: a thread with a QuickJS runtime for each, and the main thread. It has no key, no
 //! settings and no environment variables of Osier. What extensions want from the outside goes through the protocol.
 
 mod bytes;
@@ -6,22 +6,24 @@ mod commonjs;
 mod confine;
 mod digest;
 mod files;
+mod helper;
 mod loader;
 mod markdown;
-mod positions;
 mod primitives;
+mod probe;
 mod resolve;
 mod runtime;
 mod runtime_library;
+mod stack;
 mod strip;
+mod switchboard;
 mod text;
 
-use std::collections::HashMap;
-use std::io::{BufReader, Read, Write};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,10 +31,10 @@ use std::time::{Duration, Instant};
 use crate::frame::{Failure, Frame, FrameError, Outcome, VERSION, null, to_raw};
 use crate::inspect::inspect;
 pub(crate) use confine::Confinement;
-pub(crate) use positions::SourcePositions;
 pub(crate) use resolve::find_file as find_module;
-pub(crate) use runtime_library::find as library_module;
-pub(crate) use strip::{StrippedSource, strip};
+pub(crate) use runtime_library::{find as library_module, source as library_source};
+pub(crate) use strip::strip;
+use switchboard::Switchboard;
 
 /// The first argument of a process that runs extensions.
 pub const COMMAND: &str = "extension-host";
@@ -52,29 +54,65 @@ pub fn run() -> ExitCode {
 }
 
 /// Like [`run`], over other pipes and without confinement, because it would apply to the whole process.
-pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> Result<(), FrameError> {
+pub fn serve(
+    input: impl Read + AsFd + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> Result<(), FrameError> {
     serve_confined(input, output, |_| Vec::new())
 }
 
+/// The main thread: it answers what concerns the process, and starts the threads of extensions. They inherit its confinement.
 fn serve_confined(
-    input: impl Read,
+    input: impl Read + AsFd + Send + 'static,
     output: impl Write + Send + 'static,
     confine: fn(&Confinement) -> Vec<String>,
 ) -> Result<(), FrameError> {
     let output = FrameWriter(Arc::new(Mutex::new(output)));
     output.send(&Frame::Hello { version: VERSION });
-    let mut input = BufReader::with_capacity(64 << 10, input);
-    let mut extensions: HashMap<u32, ExtensionThread> = HashMap::new();
-    while let Some(frame) = Frame::read(&mut input)? {
-        let Some(frame) = answer_before_start(frame, &output, confine) else { continue };
-        let Some(number) = extension_number(&frame) else { continue };
-        extensions.entry(number).or_insert_with(|| ExtensionThread::start(number, &output)).receive(frame);
+    let board = Arc::new(Switchboard::new(input, output.clone()));
+    let mut watched: Vec<WatchedExtension> = Vec::new();
+    while let Some(frame) = board.next_for_main(|| watched.iter_mut().for_each(|one| one.watch(&output)))? {
+        let Some(frame) = answer_for_process(frame, &output, confine) else { continue };
+        let Some(number) = switchboard::extension_number(&frame) else { continue };
+        let signals = Arc::new(ExtensionSignals::default());
+        if !board.add(number, signals.clone(), frame) {
+            continue;
+        }
+        start_extension(number, &output, &board, signals.clone());
+        watched.push(WatchedExtension { number, signals, interrupted: 0 });
     }
     Ok(())
 }
 
-/// Answers what concerns the process and not a running extension. Returns other frames.
-fn answer_before_start(
+fn start_extension(
+    number: u32,
+    output: &FrameWriter,
+    board: &Arc<Switchboard>,
+    signals: Arc<ExtensionSignals>,
+) {
+    let (output, board) = (output.clone(), board.clone());
+    let work = move || runtime::run(number, &output, signals, &board);
+    let thread = thread::Builder::new().name(format!("extension {number}")).stack_size(THREAD_STACK);
+    if let Err(error) = thread.spawn(work) {
+        eprintln!("cannot start a thread: {error}");
+    }
+}
+
+/// The requests that concern the process and not a running extension.
+const PROCESS_METHODS: &[&str] = &[
+    "inspect",
+    "confine",
+    "librarySource",
+    "libraryModule",
+    "libraryModules",
+    "findModule",
+    "strip",
+    "text",
+    "probe",
+];
+
+/// Answers a request that concerns the process. Returns other frames.
+fn answer_for_process(
     frame: Frame,
     output: &FrameWriter,
     confine: fn(&Confinement) -> Vec<String>,
@@ -88,22 +126,14 @@ fn answer_before_start(
         "confine" => serde_json::from_str(params.get())
             .map(|confinement| to_raw(&confine(&confinement)))
             .map_err(|error| error.to_string()),
-        _ => return Some(frame),
+        method => match helper::answer(method, params) {
+            Some(answer) => answer.map(|value| to_raw(&value)),
+            None => return Some(frame),
+        },
     };
     let outcome = outcome.map_or_else(|reason| Outcome::Failed(Failure::new(reason)), Outcome::Done);
     output.send(&Frame::Response { extension: *extension, id: *id, outcome });
     None
-}
-
-fn extension_number(frame: &Frame) -> Option<u32> {
-    match frame {
-        Frame::Hello { .. } => None,
-        Frame::Request { extension, .. }
-        | Frame::Notice { extension, .. }
-        | Frame::Response { extension, .. }
-        | Frame::Cancel { extension, .. }
-        | Frame::Interrupt { extension } => Some(*extension),
-    }
 }
 
 /// Writes frames of all extensions, one at a time.
@@ -112,13 +142,14 @@ pub(crate) struct FrameWriter(Arc<Mutex<dyn Write + Send>>);
 
 impl FrameWriter {
     pub(crate) fn send(&self, frame: &Frame) {
+        let line = frame.to_line();
         let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // If nobody reads, the input ends too.
-        let _ = output.write_all(&frame.to_line()).and_then(|()| output.flush());
+        let _ = output.write_all(&line).and_then(|()| output.flush());
     }
 }
 
-/// What the thread of an extension and the thread that reads frames share.
+/// What the thread of an extension and the one that reads frames share.
 #[derive(Debug, Default)]
 pub(crate) struct ExtensionSignals {
     /// The running JavaScript code must stop.
@@ -129,6 +160,13 @@ pub(crate) struct ExtensionSignals {
     pub(crate) waiting_for: AtomicU64,
 }
 
+impl ExtensionSignals {
+    /// The response to a call has arrived. Returns whether the extension waits for it.
+    fn stop_waiting(&self, id: u64) -> bool {
+        self.waiting_for.compare_exchange(id, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+}
+
 /// Milliseconds since the first call, and at least 1.
 pub(crate) fn process_time() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -137,84 +175,34 @@ pub(crate) fn process_time() -> u64 {
 
 /// Code may run so long without a pause. Then it is interrupted, and then Osier is asked to kill the process.
 const MAX_BUSY: Duration = Duration::from_secs(30);
-const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Watches the code of an extension, also when Osier does not wait for it.
-fn watch(number: u32, signals: &Arc<ExtensionSignals>, output: &FrameWriter) {
-    let (signals, output) = (Arc::downgrade(signals), output.clone());
-    let work = move || {
-        let mut interrupted = 0;
-        while let Some(signals) = signals.upgrade() {
-            let since = signals.busy_since.load(Ordering::SeqCst);
-            let is_waiting = signals.waiting_for.load(Ordering::SeqCst) != 0;
-            let limit = MAX_BUSY.as_millis() as u64;
-            if since != 0 && !is_waiting && process_time().saturating_sub(since) > limit {
-                match std::mem::replace(&mut interrupted, since) == since {
-                    false => signals.interrupt.store(true, Ordering::Relaxed),
-                    true => output.send(&Frame::Notice {
-                        extension: number,
-                        method: "stuck".into(),
-                        params: null(),
-                    }),
-                }
-            }
-            drop(signals);
-            thread::sleep(WATCH_INTERVAL);
-        }
-    };
-    // Without the thread, Osier still notices code that it waits for.
-    let _ = thread::Builder::new().name(format!("watch {number}")).stack_size(64 << 10).spawn(work);
-}
-
-/// The thread of an extension, as the reader of frames sees it.
-struct ExtensionThread {
+/// The code of an extension is watched also when Osier does not wait for it.
+struct WatchedExtension {
+    number: u32,
     signals: Arc<ExtensionSignals>,
-    inbox: Sender<Frame>,
-    call_results: Sender<Outcome>,
-    output: FrameWriter,
+    /// When the code began that was interrupted.
+    interrupted: u64,
 }
 
-/// What the thread of an extension receives.
-pub(crate) struct Inbox {
-    pub(crate) frames: Receiver<Frame>,
-    pub(crate) call_results: Receiver<Outcome>,
-}
-
-impl ExtensionThread {
-    fn start(number: u32, output: &FrameWriter) -> ExtensionThread {
-        let signals = Arc::new(ExtensionSignals::default());
-        let ((inbox, frames), (call_sender, call_results)) = (channel(), channel());
-        let (shared, own_output) = (signals.clone(), output.clone());
-        let work = move || runtime::run(number, &own_output, shared, Inbox { frames, call_results });
-        watch(number, &signals, output);
-        let thread = thread::Builder::new().name(format!("extension {number}")).stack_size(THREAD_STACK);
-        if let Err(error) = thread.spawn(work) {
-            eprintln!("cannot start a thread: {error}");
+impl WatchedExtension {
+    fn watch(&mut self, output: &FrameWriter) {
+        let since = self.signals.busy_since.load(Ordering::SeqCst);
+        let is_waiting = self.signals.waiting_for.load(Ordering::SeqCst) != 0;
+        let busy_for = process_time().saturating_sub(since);
+        if since == 0 || is_waiting || busy_for <= MAX_BUSY.as_millis() as u64 {
+            return;
         }
-        ExtensionThread { signals, inbox, call_results: call_sender, output: output.clone() }
-    }
-
-    /// The thread may have ended with an error, which it reported.
-    fn receive(&self, frame: Frame) {
-        match frame {
-            Frame::Interrupt { .. } => self.signals.interrupt.store(true, Ordering::Relaxed),
-            Frame::Response { id, outcome, .. } if self.is_waiting_for(id) => {
-                let _ = self.call_results.send(outcome);
+        match self.interrupted == since {
+            false => self.signals.interrupt.store(true, Ordering::Relaxed),
+            true if busy_for > (MAX_BUSY + STOP_TIME).as_millis() as u64 => {
+                let method = "stuck".into();
+                output.send(&Frame::Notice { extension: self.number, method, params: null() });
             }
-            // A thread that waits for Osier is not stuck.
-            Frame::Request { extension, id, method, .. }
-                if method == "ping" && self.signals.waiting_for.load(Ordering::SeqCst) != 0 =>
-            {
-                self.output.send(&Frame::Response { extension, id, outcome: Outcome::Done(null()) });
-            }
-            frame => {
-                let _ = self.inbox.send(frame);
-            }
+            true => {}
         }
-    }
-
-    fn is_waiting_for(&self, id: u64) -> bool {
-        let waiting = &self.signals.waiting_for;
-        waiting.compare_exchange(id, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        self.interrupted = since;
     }
 }
+
+/// How long interrupted code may take to end.
+const STOP_TIME: Duration = Duration::from_secs(2);

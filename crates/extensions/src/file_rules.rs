@@ -3,12 +3,16 @@
 //! An extension may read its own folder, and read and write the folder for its data. Everything else needs a grant. Osier's
 //! keys, settings, sessions and logs are refused in any case.
 
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::grants::{Grant, Grants};
+
+/// The most files below a folder that Osier reads for an extension.
+const MAX_TREE: usize = 10_000;
 
 /// What an extension wants to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,17 +62,51 @@ impl FileRules {
         }
     }
 
+    /// Like [`FileRules::granted`], for a file that Osier itself reads for the extension, or a folder with everything in it.
+    pub fn granted_tree(&self, path: &Path) -> Result<PathBuf, String> {
+        let real = self.granted(path, FileAccess::Read)?;
+        let (mut folders, mut known, mut count) = (vec![real.clone()], HashSet::new(), 0);
+        while let Some(folder) = folders.pop() {
+            if !known.insert(folder.clone()) {
+                continue;
+            }
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let target = self.granted(&entry.path(), FileAccess::Read)?;
+                count += 1;
+                if count > MAX_TREE {
+                    return Err(refused(path, "it has too many files"));
+                }
+                // Osier follows links, so the folder that one leads to counts too.
+                if target.is_dir() {
+                    folders.push(target);
+                }
+            }
+        }
+        Ok(real)
+    }
+
     /// Fails if a file, without links, is in none of the folders from which modules may be loaded.
     pub fn check_module(&self, file: &Path) -> Result<(), String> {
-        match self.roots.iter().any(|root| file.starts_with(root)) {
+        match self.is_own(file) {
             true => Ok(()),
             false => Err(format!("'{}' is outside the folder of the extension", file.display())),
         }
     }
 
+    /// Whether a file is in a folder of the extension. Osier's files are not, even if that folder contains them; but the folder of
+    /// an extension may be inside of Osier's.
+    fn is_own(&self, real: &Path) -> bool {
+        let is_in = |folder: &&PathBuf| !folder.as_os_str().is_empty() && real.starts_with(folder);
+        let depth = |folders: &[PathBuf]| {
+            folders.iter().filter(is_in).map(|folder| folder.components().count()).max()
+        };
+        depth(&self.roots)
+            .is_some_and(|root| depth(&self.protected).is_none_or(|protected| root >= protected))
+    }
+
     fn check(&self, real: &Path, access: FileAccess) -> Result<(), String> {
         let is_in = |folder: &PathBuf| !folder.as_os_str().is_empty() && real.starts_with(folder);
-        if is_in(&self.data_folder) || (access == FileAccess::Read && self.roots.iter().any(is_in)) {
+        if is_in(&self.data_folder) || (access == FileAccess::Read && self.is_own(real)) {
             return Ok(());
         }
         if self.protected.iter().any(is_in) {
@@ -193,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_of_an_extension_that_contains_osiers_opens_nothing_of_it() {
+        let folder = RulesFolder::new();
+        let rules = FileRules { roots: vec![folder.at("")], ..folder.rules(&[]) };
+        assert!(rules.granted(&folder.at("code/a.txt"), Read).is_ok());
+        assert!(rules.granted(&folder.at("home/config.toml"), Read).is_err());
+        assert!(rules.check_module(&folder.at("home/config.toml")).is_err());
+        assert!(folder.rules(&[]).check_module(&folder.at("home/extensions/x/index.ts")).is_ok());
+    }
+
+    #[test]
     fn a_link_itself_can_be_removed_but_no_folder_above_osiers() {
         let folder = RulesFolder::new();
         let rules = folder.rules(&[Grant::ReadFiles, Grant::WriteFiles]);
@@ -201,6 +249,20 @@ mod tests {
         assert!(rules.granted_link(&folder.at(""), Write).unwrap_err().contains("files of Osier"));
         assert!(rules.granted_link(&folder.at("home"), Write).is_err());
         assert!(rules.granted_link(Path::new("link/keys"), Write).is_err());
+    }
+
+    #[test]
+    fn a_tree_includes_the_folders_that_its_links_lead_to() {
+        let folder = RulesFolder::new();
+        let rules = folder.rules(&[]);
+        let (skills, other) = (folder.at("home/extensions/x/skills"), folder.at("home/extensions/x/other"));
+        fs::create_dir_all(&skills).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        symlink(&other, skills.join("linked")).unwrap();
+        symlink(&skills, other.join("back")).unwrap();
+        assert_eq!(rules.granted_tree(&skills).unwrap(), skills);
+        symlink(folder.at("code/a.txt"), other.join("SKILL.md")).unwrap();
+        assert!(rules.granted_tree(&skills).unwrap_err().contains("a.txt"));
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub const VERSION: u32 = 1;
 /// The largest frame in bytes. A larger one ends the process that sent it.
 pub const MAX_FRAME: usize = 64 << 20;
 
+/// Node counts its synchronous calls from here, so that their responses go to the pipe that it waits for.
+pub const FIRST_NODE_CALL: u64 = 1 << 52;
+
 /// A message between Osier and a process of extensions.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

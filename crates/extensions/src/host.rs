@@ -1,40 +1,55 @@
 //! Osier's side: starts the processes of extensions, gives them events, and answers their requests.
 
+mod branching;
 mod calls;
+mod editor_calls;
 mod events;
 mod exec;
 mod extension;
 mod fetch;
+mod flags;
 mod flood;
 mod followed;
+mod frame_queue;
 mod hook;
 mod launcher;
 mod loading;
 mod model_calls;
+mod node;
 mod observed;
 mod process;
 mod programs;
+mod provider_stream;
+mod providers;
+mod renderers;
+mod replacement;
+mod screen;
 mod session;
 mod session_calls;
 mod system;
 #[cfg(test)]
 mod tests;
 mod toolbox;
+mod turn_gates;
 mod ui_calls;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use osier_agent::WeakWorker;
 use osier_agent::hooks::{OnFailure, RegisteredHook};
+use osier_engine::Engine;
 use osier_protocol::ExtensionEvent;
 use osier_session::Session;
 use osier_tools::Toolbox;
 use serde_json::json;
 
+pub use flags::FlagValues;
+use launcher::ExtensionEngine;
 pub use launcher::ExtensionLauncher;
 
 use crate::child::Confinement;
@@ -58,6 +73,10 @@ pub struct ExtensionOptions {
     pub protected: Vec<PathBuf>,
     /// The environment of the programs that extensions run, without keys.
     pub variables: Vec<(OsString, OsString)>,
+    /// The names of the themes that a terminal can use.
+    pub themes: Vec<String>,
+    /// The values of flags that extensions add to the command line.
+    pub flags: FlagValues,
 }
 
 /// Environment variables that an extension sees without a grant. They say nothing that is secret.
@@ -117,6 +136,10 @@ impl ExtensionMode {
 /// The extensions of all sessions of this process. Each session has its own instances.
 #[derive(Debug)]
 pub struct ExtensionHost {
+    /// This host, for the extensions of its sessions.
+    this: Weak<ExtensionHost>,
+    /// The engine of the sessions. The host and the engine hold each other until the process ends.
+    engine: OnceLock<Engine>,
     options: Arc<ExtensionOptions>,
     sessions: Mutex<HashMap<SessionKey, LoadingSession>>,
     /// What extensions of ended sessions showed while there was no agent.
@@ -128,7 +151,7 @@ pub async fn inspect_in_process(
     launcher: &ExtensionLauncher,
     entry: &Path,
 ) -> Result<ExtensionManifest, String> {
-    let process = ExtensionProcess::new(launcher, Arc::new(NoReceiver));
+    let process = ExtensionProcess::new(launcher, ExtensionEngine::Sandbox, Arc::new(NoReceiver));
     process.start().map_err(|error| format!("cannot start a process: {error}"))?;
     let raw = process.ask("inspect", to_raw(entry)).await.map_err(|failure| failure.message)?;
     serde_json::from_str(raw.get()).map_err(|error| error.to_string())
@@ -138,7 +161,7 @@ pub async fn inspect_in_process(
 pub async fn confinement_in_force(launcher: &ExtensionLauncher) -> Result<[Vec<String>; 2], String> {
     let mut found = [Vec::new(), Vec::new()];
     for (found, grants) in found.iter_mut().zip([&[][..], &[Grant::ReadFiles, Grant::WriteFiles]]) {
-        let process = ExtensionProcess::new(launcher, Arc::new(NoReceiver));
+        let process = ExtensionProcess::new(launcher, ExtensionEngine::Sandbox, Arc::new(NoReceiver));
         process.start().map_err(|error| format!("cannot start a process: {error}"))?;
         let rules = FileRules { grants: grants.iter().copied().collect(), ..FileRules::default() };
         let raw = process.ask("confine", to_raw(&Confinement { rules: vec![rules] })).await;
@@ -166,6 +189,8 @@ type LoadingSession = Arc<SessionSlot>;
 #[derive(Debug, Default)]
 pub(crate) struct SessionSlot {
     loaded: Mutex<Option<Arc<SessionExtensions>>>,
+    /// The agents that work in the session. An explore adds some.
+    agents: AtomicUsize,
     /// Held while extensions are loaded.
     loading: tokio::sync::Mutex<()>,
     /// The tools of the agent without those of extensions.
@@ -187,11 +212,19 @@ const NO_TIMEOUT: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl ExtensionHost {
     pub fn new(options: ExtensionOptions) -> Arc<ExtensionHost> {
-        Arc::new(ExtensionHost {
+        Arc::new_cyclic(|this| ExtensionHost {
+            this: this.clone(),
+            engine: OnceLock::new(),
             options: Arc::new(options),
             sessions: Mutex::default(),
             unshown: Mutex::default(),
         })
+    }
+
+    /// Sets the engine with which extensions create sessions. It is the one that has this host as a hook.
+    pub fn set_engine(&self, engine: Engine) {
+        // It is set once.
+        let _ = self.engine.set(engine);
     }
 
     /// All extensions as one hook of the engine.
@@ -223,23 +256,31 @@ impl ExtensionHost {
             return loaded;
         }
         let tools = slot.built_in_tools.clone();
-        let loaded = SessionExtensions::load(session.clone(), self.options.clone(), tools).await;
+        let (host, options) = (self.this.clone(), self.options.clone());
+        let loaded = SessionExtensions::load(session.clone(), host, options, tools).await;
         slot.replace(Some(loaded.clone()));
         loaded
     }
 
     /// Ends the extensions of a session and loads them again, with the code as it is now.
-    async fn reload(&self, session: &Session, agent: Option<&WeakWorker>) {
-        if let Some(old) = self.loaded(session) {
+    pub(crate) async fn reload(&self, session: &Session, agent: Option<&WeakWorker>) {
+        let old = self.loaded(session);
+        let known_screen = old.as_ref().and_then(|old| old.screen.last());
+        if let Some(old) = old {
             old.observe("session_shutdown", || json!({ "type": "session_shutdown", "reason": "reload" }))
                 .await;
+            old.all().iter().for_each(|extension| old.take_back(extension));
             old.close();
         }
         self.slot(session).replace(None);
         let new = self.load(session).await;
+        if let Some(screen) = known_screen {
+            new.receive_input(&screen);
+        }
         new.connect(agent);
         new.follow_agent();
         new.observe("session_start", || json!({ "type": "session_start", "reason": "reload" })).await;
+        new.discover_resources("reload").await;
     }
 
     /// What extensions showed or reported in sessions without an agent.
@@ -260,11 +301,23 @@ impl ExtensionHost {
         self.lock().get(&session_key(session))?.get()
     }
 
+    /// Counts an agent that starts. Returns whether it is the only one.
+    fn agent_started(&self, session: &Session) -> bool {
+        self.slot(session).agents.fetch_add(1, Ordering::SeqCst) == 0
+    }
+
+    /// Counts an agent that ended. Returns whether it was the last one.
+    fn agent_ended(&self, session: &Session) -> bool {
+        let less = |agents: usize| agents.checked_sub(1);
+        let before = self.slot(session).agents.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+        before.is_ok_and(|before| before == 1)
+    }
+
     /// Ends the extensions of a session.
     fn unload(&self, session: &Session) {
         let slot = self.lock().remove(&session_key(session));
         if let Some(extensions) = slot.and_then(|slot| slot.replace(None)) {
-            extensions.close();
+            extensions.close_after_commands();
             let unshown = extensions.take_unshown();
             self.unshown.lock().unwrap_or_else(PoisonError::into_inner).extend(unshown);
         }

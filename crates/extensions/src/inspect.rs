@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::child::{find_module, library_module};
 use crate::grants::{Grant, Grants};
@@ -25,9 +26,21 @@ const MAX_BYTES: usize = 64 << 20;
 pub struct ExtensionManifest {
     /// Where each need was found first, as `file:line: code`.
     pub needs: BTreeMap<Grant, String>,
+    /// The options of the command line that it adds.
+    #[serde(default)]
+    pub flags: BTreeMap<String, FlagKind>,
     /// A hash of all files that the extension can load.
     pub hash: String,
     pub files: usize,
+}
+
+/// What a flag of the command line takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FlagKind {
+    /// Nothing: it is given or not.
+    Boolean,
+    String,
 }
 
 impl ExtensionManifest {
@@ -48,6 +61,8 @@ pub(crate) fn inspect(entry: &Path) -> Result<ExtensionManifest, String> {
     let root = module_root(&entry);
     let mut closure = Closure { queue: [entry].into(), ..Closure::default() };
     closure.add_sources_of(&root)?;
+    closure.apply_engine(&root);
+    closure.add_sources_outside(&root)?;
     Ok(closure.finish(&root))
 }
 
@@ -55,9 +70,12 @@ pub(crate) fn inspect(entry: &Path) -> Result<ExtensionManifest, String> {
 #[derive(Debug, Default)]
 struct Closure {
     queue: VecDeque<PathBuf>,
+    /// Files that are not in the folder of the extension.
+    outside: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     hashes: BTreeMap<PathBuf, blake3::Hash>,
     needs: BTreeMap<Grant, String>,
+    flags: BTreeMap<String, FlagKind>,
     bytes: usize,
     /// A module is chosen at run time, so all sources of the extension belong to it.
     is_dynamic: bool,
@@ -67,8 +85,9 @@ impl Closure {
     fn add_sources_of(&mut self, root: &Path) -> Result<(), String> {
         loop {
             while let Some(file) = self.queue.pop_front() {
-                // Modules outside the folder of the extension are never loaded.
-                if file.starts_with(root) && self.seen.insert(file.clone()) {
+                if !file.starts_with(root) {
+                    self.outside.push(file);
+                } else if self.seen.insert(file.clone()) {
                     self.add_file(&file)?;
                 }
             }
@@ -82,6 +101,19 @@ impl Closure {
                 return Ok(());
             }
         }
+    }
+
+    /// Only Node loads modules from outside the folder of the extension.
+    fn add_sources_outside(&mut self, root: &Path) -> Result<(), String> {
+        while self.needs.contains_key(&Grant::Node)
+            && let Some(file) = self.outside.pop()
+        {
+            if self.seen.insert(file.clone()) {
+                self.add_file(&file)?;
+                self.add_sources_of(root)?;
+            }
+        }
+        Ok(())
     }
 
     fn add_file(&mut self, file: &Path) -> Result<(), String> {
@@ -111,6 +143,7 @@ impl Closure {
     }
 
     fn add_uses(&mut self, file: &Path, uses: SourceUses) {
+        self.flags.extend(uses.flags);
         for (grant, (line, code)) in &uses.needs {
             self.need(*grant, file, Some(*line), code);
         }
@@ -134,6 +167,19 @@ impl Closure {
         }
     }
 
+    /// `"pi": { "engine": "node" | "sandbox" }` in the package's manifest decides where the extension runs.
+    fn apply_engine(&mut self, root: &Path) {
+        let file = root.join("package.json");
+        let manifest = std::fs::read(&file).ok();
+        let manifest: Value =
+            manifest.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
+        match manifest.pointer("/pi/engine").and_then(Value::as_str) {
+            Some("node") => self.need(Grant::Node, &file, None, "\"engine\": \"node\""),
+            Some("sandbox") => drop(self.needs.remove(&Grant::Node)),
+            _ => {}
+        }
+    }
+
     fn need(&mut self, grant: Grant, file: &Path, line: Option<u32>, code: &str) {
         let place = line.map_or_else(String::new, |line| format!(":{line}"));
         self.needs.entry(grant).or_insert_with(|| format!("{}{place}: {code}", file.display()));
@@ -146,7 +192,7 @@ impl Closure {
             hasher.update(&(name.len() as u64).to_le_bytes()).update(name).update(hash.as_bytes());
         }
         let hash = hasher.finalize().to_hex().to_string();
-        ExtensionManifest { needs: self.needs, hash, files: self.hashes.len() }
+        ExtensionManifest { needs: self.needs, flags: self.flags, hash, files: self.hashes.len() }
     }
 }
 
@@ -207,6 +253,12 @@ mod tests {
             ("export default (api) => { const { exec } = api; exec('a', []); };", &[RunPrograms]),
             ("const re = /a/; re.exec(text);", &[]),
             ("fetch('https://x');", &[Network]),
+            (
+                "export default (pi) => pi.registerProvider('a', { apiKey: '!pass a' });",
+                &[RunPrograms, Network],
+            ),
+            ("SessionManager.inMemory();", &[]),
+            ("SessionManager.open('a.jsonl');", &[ReadFiles, WriteFiles]),
             ("globalThis.fetch('https://x');", &[Network]),
             ("const home = process.env.HOME; const { PATH } = process.env;", &[]),
             ("process.env.SECRET;", &[Environment]),
@@ -250,6 +302,41 @@ mod tests {
         let (_folder, manifest) = inspected(&files);
         assert_eq!(manifest.files, 2);
         assert!(manifest.needs.contains_key(&Node));
+    }
+
+    #[test]
+    fn files_outside_the_folder_that_node_loads_belong_to_the_extension() {
+        let files = [
+            ("in/extension/x.ts", "import 'node:http'; import '../../out/outside.cjs';"),
+            ("out/outside.cjs", "require('./deeper.cjs');"),
+            ("out/deeper.cjs", "require('child_process').spawn('a');"),
+        ];
+        let (folder, first) = inspected(&files);
+        assert_eq!(first.files, 3);
+        assert!(first.needs.contains_key(&RunPrograms));
+        std::fs::write(folder.path().join("out/deeper.cjs"), "1").unwrap();
+        assert_ne!(inspect(&folder.path().join(files[0].0)).unwrap().hash, first.hash);
+    }
+
+    #[test]
+    fn flags_are_found() {
+        let source = "export default (pi) => { pi.registerFlag('plan', { type: 'boolean' }); \
+                      pi.registerFlag('ssh', { description: 'x', type: 'string' }); };";
+        let flags = inspected(&[("x.ts", source)]).1.flags;
+        let expected = [("plan", FlagKind::Boolean), ("ssh", FlagKind::String)];
+        assert_eq!(flags, expected.map(|(name, kind)| (name.to_owned(), kind)).into());
+    }
+
+    #[test]
+    fn a_manifest_chooses_the_engine() {
+        let engine = |name: &str, source: &str| {
+            let manifest = format!(r#"{{ "pi": {{ "engine": "{name}" }} }}"#);
+            let folder = inspected(&[("x.ts", source), ("package.json", &manifest)]).0;
+            inspect(&folder.path().join("x.ts")).unwrap().needs.contains_key(&Node)
+        };
+        assert!(engine("node", "export default () => {};"));
+        assert!(!engine("sandbox", "import 'node:http';"));
+        assert!(engine("other", "import 'node:http';"));
     }
 
     #[test]

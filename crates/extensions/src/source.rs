@@ -82,22 +82,31 @@ pub fn entry_files(path: &Path) -> Vec<PathBuf> {
         let is_declaration = path.to_string_lossy().ends_with(".d.ts");
         return if is_source && !is_declaration { vec![path.to_owned()] } else { Vec::new() };
     }
-    let manifest = std::fs::read(path.join("package.json")).ok();
-    let manifest: Value = manifest.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
-    if let Some(named) = manifest.pointer("/pi/extensions").and_then(Value::as_array) {
-        let files = named.iter().filter_map(|name| Some(path.join(name.as_str()?)));
-        return files.filter(|file| file.is_file()).collect();
-    }
-    let index = ["index.ts", "index.js"].map(|name| path.join(name));
-    index.into_iter().find(|file| file.is_file()).into_iter().collect()
+    named_files(path).unwrap_or_else(|| {
+        let index = ["index.ts", "index.js"].map(|name| path.join(name));
+        index.into_iter().find(|file| file.is_file()).into_iter().collect()
+    })
 }
 
-/// The folder from which an extension may load modules: the nearest one with a `package.json`, but not above the folder of
-/// extensions, else the folder of its entry file.
+/// The files that the `package.json` of a folder names as extensions.
+fn named_files(folder: &Path) -> Option<Vec<PathBuf>> {
+    let manifest = std::fs::read(folder.join("package.json")).ok()?;
+    let manifest: Value = serde_json::from_slice(&manifest).ok()?;
+    let named = manifest.pointer("/pi/extensions")?.as_array()?;
+    let files = named.iter().filter_map(|name| Some(folder.join(name.as_str()?)));
+    Some(files.filter(|file| file.is_file()).collect())
+}
+
+/// The folder from which an extension may load modules: that of the package that names its entry file, else its own folder or the one
+/// above if that has a `package.json`, but not above a folder named `extensions`, else the folder of its entry file.
 pub(crate) fn module_root(entry: &Path) -> PathBuf {
     let folder = entry.parent().unwrap_or(entry);
-    let packages = folder.ancestors().take(3).find(|folder| folder.join("package.json").is_file());
-    packages.unwrap_or(folder).to_owned()
+    let names_entry =
+        |folder: &&Path| named_files(folder).is_some_and(|files| files.iter().any(|file| file == entry));
+    let above = folder.parent().filter(|_| !folder.ends_with("extensions"));
+    let has_manifest = |folder: &&Path| folder.join("package.json").is_file();
+    let nearest = || [Some(folder), above].into_iter().flatten().find(has_manifest);
+    folder.ancestors().find(names_entry).or_else(nearest).unwrap_or(folder).to_owned()
 }
 
 #[cfg(test)]
@@ -125,5 +134,18 @@ mod tests {
         assert_eq!(names, [Path::new("a/index.js"), Path::new("b.ts"), Path::new("c/x.ts")]);
         assert_eq!(module_root(&folder.path().join("c/x.ts")), folder.path().join("c"));
         assert!(find_extensions(&folder.path().join("none"), ExtensionOrigin::User).is_empty());
+    }
+
+    #[test]
+    fn modules_come_from_the_package_that_names_the_entry_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = folder.path().join("build/adapters/pi/x.js");
+        std::fs::create_dir_all(entry.parent().unwrap()).unwrap();
+        std::fs::write(&entry, "").unwrap();
+        let manifest = folder.path().join("package.json");
+        std::fs::write(&manifest, "{}").unwrap();
+        assert_eq!(module_root(&entry), entry.parent().unwrap());
+        std::fs::write(&manifest, r#"{"pi":{"extensions":["./build/adapters/pi/x.js"]}}"#).unwrap();
+        assert_eq!(module_root(&entry), folder.path());
     }
 }

@@ -6,6 +6,9 @@ use axum::response::{IntoResponse, Response};
 use osier_engine::EngineError;
 use osier_protocol::{ClientError, ErrorCode};
 
+/// Why a read-only token is refused.
+pub(crate) const READ_ONLY: &str = "the token can only read one session; for everything else, use the token of the gateway (`osier token path`)";
+
 /// An error of a request.
 #[derive(Debug)]
 pub(crate) struct ApiError {
@@ -19,8 +22,14 @@ impl ApiError {
         ClientError::new(code, message).into()
     }
 
-    pub(crate) fn unauthorized(message: &str) -> ApiError {
+    pub(crate) fn no_token() -> ApiError {
+        let message = "the request has no valid token; send `Authorization: Bearer TOKEN` (`osier token path` prints where \
+            the token is), or log in with a link of `osier token link`";
         ApiError::new(ErrorCode::Unauthorized, message)
+    }
+
+    pub(crate) fn read_only() -> ApiError {
+        ApiError::forbidden(READ_ONLY)
     }
 
     pub(crate) fn forbidden(message: &str) -> ApiError {
@@ -51,6 +60,24 @@ impl From<ClientError> for ApiError {
     }
 }
 
+/// What a client can do about an error, for those whose message does not say it.
+fn next_step(code: ErrorCode) -> Option<&'static str> {
+    Some(match code {
+        ErrorCode::SessionNotFound => "`GET /api/sessions` lists the sessions",
+        ErrorCode::EntryNotFound | ErrorCode::ParentNotFound => {
+            "`GET /api/sessions/ID/entries` lists the entries"
+        }
+        ErrorCode::SessionAmbiguous => "use more characters of the id, or `?store=NAME`",
+        ErrorCode::EntryAmbiguous => "use more characters of the id",
+        ErrorCode::ModelNotFound => "`GET /api/models` lists the models",
+        ErrorCode::LeafChanged => "read the session again, and repeat the request with its leaf",
+        ErrorCode::SessionBusy => {
+            "wait until `GET /api/sessions/ID/state` says that no turn runs, or cancel it"
+        }
+        _ => return None,
+    })
+}
+
 impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> ApiError {
         ClientError::from(error).into()
@@ -58,8 +85,11 @@ impl From<EngineError> for ApiError {
 }
 
 impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
+    fn into_response(mut self) -> Response {
         let status = self.status();
+        if let Some(step) = next_step(self.error.code).filter(|_| !self.error.message.contains(';')) {
+            self.error.message = format!("{}; {step}", self.error.message);
+        }
         if status.is_server_error() {
             tracing::warn!(code = self.error.code.name(), error = %self.error, "a request failed");
         }
@@ -124,6 +154,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | Code::NothingToCompact
         | Code::NothingToResume
         | Code::NothingToFork
+        | Code::TaskNotRunning
         | Code::IncompleteToolBatch
         | Code::TooManyReturns
         | Code::StepLimit

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use osier_engine::{FindScope, SessionOperations, StoredSession};
-use osier_protocol::{Client, ClientCommand, CommandReply};
+use osier_protocol::{Client, ClientCommand, CommandReply, plain_json_error};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
@@ -27,8 +27,15 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for JsonBody<T> {
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<JsonBody<T>, ApiError> {
         let JsonText(text) = JsonText::from_request(request, gateway).await?;
-        let parsed = serde_json::from_slice(if text.is_empty() { b"{}" } else { &text });
-        parsed.map(JsonBody).map_err(|error| ApiError::invalid(format!("the body is not valid: {error}")))
+        let text: &[u8] = if text.is_empty() { b"{}" } else { &text };
+        // Fields could also be read from an array, by their order.
+        if text.trim_ascii_start().starts_with(b"[") {
+            return Err(ApiError::invalid("the body is not valid: it must be an object, such as {}"));
+        }
+        let parsed = serde_json::from_slice(text);
+        parsed.map(JsonBody).map_err(|error| {
+            ApiError::invalid(format!("the body is not valid: {}", plain_json_error(&error.to_string())))
+        })
     }
 }
 
@@ -44,12 +51,12 @@ impl FromRequest<Arc<Gateway>> for JsonText {
         let body = Bytes::from_request(request, gateway).await.map_err(|rejection| {
             ApiError::with_status(
                 rejection.into_response().status(),
-                "cannot read the body, or it is too large",
+                "cannot read the body: it is incomplete, or larger than 32 MB",
             )
         })?;
         // A form of another site cannot send this type.
         if !body.is_empty() && !is_json {
-            let wanted = "the body must have the type application/json";
+            let wanted = "the body must be JSON; send the header `Content-Type: application/json`";
             return Err(ApiError::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted));
         }
         Ok(JsonText(body))
@@ -70,7 +77,11 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Params<T>, ApiError> {
         let parsed = Query::try_from_uri(&parts.uri);
-        parsed.map(|Query(params)| Params(params)).map_err(|error| ApiError::invalid(error.body_text()))
+        parsed.map(|Query(params)| Params(params)).map_err(|error| {
+            let reason = error.body_text();
+            let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
+            ApiError::invalid(format!("the query is not valid: {}", plain_json_error(reason)))
+        })
     }
 }
 
@@ -142,7 +153,7 @@ impl NamedSession {
     /// Connects to the agent of the session, which starts if it does not work there already.
     pub(crate) async fn client(&self) -> Result<Arc<dyn Client>, ApiError> {
         if self.access != GrantedAccess::Full {
-            return Err(ApiError::forbidden("the token only allows reading one session"));
+            return Err(ApiError::read_only());
         }
         Ok(self.gateway.open(self.stored()).await?.client)
     }
@@ -155,7 +166,7 @@ impl NamedSession {
 /// What the bearer of a request may do.
 pub(crate) fn request_access(parts: &Parts) -> Result<GrantedAccess, ApiError> {
     let access = parts.extensions.get::<RequestAccess>().map(|granted| granted.access.clone());
-    access.ok_or_else(|| ApiError::unauthorized("the request has no valid token"))
+    access.ok_or_else(ApiError::no_token)
 }
 
 pub(crate) async fn path_part(parts: &mut Parts, name: &str) -> Result<String, ApiError> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use osier_engine::{AllowedDirectories, Engine, EngineError, FindOptions, FindScope, StoredSession, is_path};
 use osier_protocol::{EngineClient, ErrorCode, OpenRequest, OpenTarget, OpenedSession, SessionRef};
+use osier_wire::HeldSessions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,6 +20,8 @@ use crate::restricted_engine::{FullEngine, ReadOnlyEngine};
 
 /// How long a one-time link is valid.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// How long the sessions of a lost WebSocket stay open, so that its client can connect again.
+const HOLD_SESSIONS: Duration = Duration::from_secs(60);
 /// How long a browser stays logged in.
 pub const COOKIE_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -33,6 +36,10 @@ pub struct GatewayConfig {
     pub hosts: HostRules,
     /// The directories whose sessions can be opened.
     pub directories: AllowedDirectories,
+    /// The directory of new sessions that name none.
+    pub default_directory: PathBuf,
+    /// A folder that remembers which one-time links were used. Gateways with the same token share it.
+    pub used_links: PathBuf,
     /// The store of new sessions.
     pub default_store: String,
     /// The port in the name of the cookie.
@@ -50,6 +57,7 @@ pub struct Gateway {
     config: GatewayConfig,
     cookie_name: String,
     used_links: UsedLinks,
+    held_sessions: HeldSessions,
     /// Free WebSockets.
     web_sockets: Arc<Semaphore>,
     closing: CancellationToken,
@@ -61,7 +69,8 @@ impl Gateway {
     pub fn new(config: GatewayConfig) -> Gateway {
         Gateway {
             cookie_name: format!("osier_{}", config.port),
-            used_links: UsedLinks::new(now()),
+            used_links: UsedLinks::new(&config.used_links),
+            held_sessions: HeldSessions::new(HOLD_SESSIONS, config.limits.held_sessions),
             web_sockets: Arc::new(Semaphore::new(config.limits.web_sockets)),
             closing: CancellationToken::new(),
             unfinished: TaskTracker::new(),
@@ -96,6 +105,10 @@ impl Gateway {
         &self.web_sockets
     }
 
+    pub(crate) fn held_sessions(&self) -> &HeldSessions {
+        &self.held_sessions
+    }
+
     pub(crate) fn token_file(&self) -> &TokenFile {
         &self.config.token
     }
@@ -114,6 +127,10 @@ impl Gateway {
 
     pub(crate) fn directories(&self) -> &AllowedDirectories {
         &self.config.directories
+    }
+
+    pub(crate) fn default_directory(&self) -> &Path {
+        &self.config.default_directory
     }
 
     pub(crate) fn default_store(&self) -> &str {
@@ -156,7 +173,10 @@ impl Gateway {
     ) -> Result<StoredSession, ApiError> {
         // A path could name any file.
         if is_path(name) {
-            return Err(ApiError::new(ErrorCode::InvalidId, "name the session by its id"));
+            return Err(ApiError::new(
+                ErrorCode::InvalidId,
+                "a path does not name a session here; use its id",
+            ));
         }
         let stored = match access {
             GrantedAccess::Full => {
@@ -181,7 +201,9 @@ impl Gateway {
         let id = stored.opened.header.id.to_ascii_lowercase();
         let is_named = !name.is_empty() && id.starts_with(&name.to_ascii_lowercase());
         if !is_named || store.is_some_and(|store| store != &*only.store) {
-            return Err(ApiError::forbidden("the token is for another session"));
+            return Err(ApiError::forbidden(
+                "the token is for another session; `osier token create ID` makes one for this session",
+            ));
         }
         Ok(stored)
     }
@@ -190,7 +212,7 @@ impl Gateway {
     pub(crate) async fn open(&self, stored: &StoredSession) -> Result<OpenedSession, ApiError> {
         let target = OpenTarget::Listed { session: session_ref(stored) };
         let opened = self.client().open(OpenRequest { target, leaving: None }).await?;
-        opened.ok_or_else(|| ApiError::new(ErrorCode::Cancelled, "a hook refused the operation"))
+        opened.ok_or_else(|| ApiError::new(ErrorCode::Cancelled, "an extension refused the operation"))
     }
 }
 

@@ -8,6 +8,7 @@ use axum::http::header::{self, HeaderName};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use crate::access::names_loopback;
 use crate::gateway::Gateway;
 
 /// Scripts, styles and requests only from the gateway itself; no frames, forms or plugins; markup only from the viewer.
@@ -31,13 +32,15 @@ pub(crate) async fn add_security_headers(
     request: Request,
     next: Next,
 ) -> Response {
+    // A browser would use https for everything else on the same name, too: for other programs of this machine.
+    let is_strict = gateway.is_secure() && !names_loopback(request.uri(), request.headers());
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if gateway.is_secure() {
+    if is_strict {
         headers
             .entry(header::STRICT_TRANSPORT_SECURITY)
             .or_insert(HeaderValue::from_static("max-age=31536000"));

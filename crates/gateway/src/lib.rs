@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `gateway.rs`, `limits.rs` | what is served; limits |
 //! | `access/` | the token, one-time links, cookies, read-only tokens; names and pages that are refused |
-//! | `server.rs`, `stalled.rs`, `first_bytes.rs` | connections: TLS, time limits, closing |
+//! | `server.rs`, `stalled.rs`, `first_bytes.rs`, `idle.rs` | connections: TLS, time limits, closing |
 //! | `routes.rs`, `openapi.rs` | all routes, and the document that describes them |
 //! | `api/` | the handlers, one file per resource; they only translate |
 //! | `extract.rs`, `body_stream.rs`, `error.rs`, `headers.rs` | reading requests; writing responses, errors and headers |
@@ -19,6 +19,7 @@ mod extract;
 mod first_bytes;
 mod gateway;
 mod headers;
+mod idle;
 mod limits;
 mod login;
 mod openapi;

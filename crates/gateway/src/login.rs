@@ -5,14 +5,27 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use osier_protocol::ErrorCode;
 
-use crate::access::{Grant, GrantKind, now};
+use crate::access::{GatewayToken, Grant, GrantKind, now};
 use crate::error::ApiError;
 use crate::gateway::{COOKIE_LIFETIME, Gateway};
 
 /// The page asks `/api/access` what it may show.
 const START_PAGE: &str = "/";
+
+/// Why a link does not log in, and what to do. People see it in their browser.
+const INVALID_LINK: &str = "<!doctype html>
+<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">
+<title>Osier: the link does not work</title>
+<h1>This link does not work any more</h1>
+<p>A link logs a browser in once, and within ten minutes. To get a new one, run this command on the machine of the gateway, and
+open the link that it prints:</p>
+<pre>osier token link</pre>
+<p>If this browser is logged in already, <a href=\"/\">open Osier</a>.</p>
+</html>
+";
 
 /// Exchanges a link for a cookie, and continues without the link in the URL.
 pub(crate) async fn log_in(
@@ -22,21 +35,31 @@ pub(crate) async fn log_in(
 ) -> Result<Response, ApiError> {
     // A preview of the link must not use it up.
     if method != Method::GET {
-        return Err(ApiError::with_status(StatusCode::METHOD_NOT_ALLOWED, "follow the link in a browser"));
+        let message = "cannot log in with this method; open the link in a browser";
+        return Err(ApiError::with_status(StatusCode::METHOD_NOT_ALLOWED, message));
     }
     let (now, token) = (now(), gateway.token_file().current().token);
-    let link = Grant::verify(&link, GrantKind::Link, &token, now)
-        .filter(|link| gateway.used_links().consume(link, now))
-        .ok_or_else(|| {
-            ApiError::unauthorized("the link was used or has expired; `osier token link` prints a new one")
-        })?;
+    let Some(link) = Grant::verify(&link, GrantKind::Link, &token, now) else { return Ok(invalid_link()) };
+    let is_new = gateway.used_links().consume(&link, now).map_err(|error| {
+        let message = format!("cannot remember that the link was used, so it does not log in: {error}");
+        ApiError::new(ErrorCode::Io, message)
+    })?;
+    if is_new { set_cookie(&gateway, &token, link, now) } else { Ok(invalid_link()) }
+}
+
+fn invalid_link() -> Response {
+    (StatusCode::UNAUTHORIZED, Html(INVALID_LINK)).into_response()
+}
+
+/// The response that gives a browser its cookie.
+fn set_cookie(gateway: &Gateway, token: &GatewayToken, link: Grant, now: u64) -> Result<Response, ApiError> {
     let lifetime = link.cookie_millis.map_or(COOKIE_LIFETIME, Duration::from_millis);
     let cookie = Grant::new(GrantKind::Cookie, link.access, now, lifetime)
-        .map_err(|error| ApiError::new(osier_protocol::ErrorCode::Failed, error.to_string()))?;
+        .map_err(|error| ApiError::new(ErrorCode::Failed, error.to_string()))?;
     let cookie = format!(
         "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{}",
         gateway.cookie_name(),
-        cookie.sign(&token),
+        cookie.sign(token),
         lifetime.as_secs(),
         if gateway.is_secure() { "; Secure" } else { "" },
     );

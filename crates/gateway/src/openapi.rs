@@ -3,15 +3,18 @@
 use osier_protocol::client::AttachedState;
 use osier_protocol::compare::Comparison;
 use osier_protocol::engine_request::{DeletedSession, EngineDescription, ForkedSession, SessionList};
+use osier_protocol::explore::TryComparison;
 use osier_protocol::query::{CompactionDetails, SessionStatus};
 use osier_protocol::usage::UsageReport;
-use osier_protocol::{ClientError, CommandReply, MoveCommand, UserCommand};
+use osier_protocol::{ClientError, CommandReply, ExploreCommand, MoveCommand, UserCommand};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-use crate::api::{access, commands, engine, entries, queries, rendered, sessions, typed_entries};
+use crate::api::{
+    access, commands, engine, entries, explores, queries, rendered, sessions, tasks, typed_entries,
+};
 
 const DESCRIPTION: &str = "Sessions of Osier over HTTP. Send the token of the gateway as `Authorization: Bearer TOKEN`. \
     Errors are JSON objects with a stable `code`.";
@@ -118,6 +121,13 @@ fn add_bodies(generator: &mut SchemaGenerator) {
         add::<commands::SessionSettings>,
         add::<queries::PromptCommands>,
         add::<queries::ForkPoints>,
+        add::<queries::FoundEntries>,
+        add::<explores::Explores>,
+        add::<ExploreCommand>,
+        add::<TryComparison>,
+        add::<tasks::TaskBatches>,
+        add::<tasks::SteerTask>,
+        add::<tasks::CancelTasks>,
         add::<rendered::RenderedEntries>,
         add::<rendered::RenderBody>,
         add::<rendered::RenderedParts>,

@@ -10,6 +10,8 @@ use osier_protocol::{
     OpenedSession, SessionInfo, SessionRef,
 };
 
+use crate::error::READ_ONLY;
+
 /// The settings of the gateway itself. A client must not widen what it can reach.
 const GATEWAY_SETTINGS: &str = "gateway";
 
@@ -18,7 +20,7 @@ fn forbidden(message: &str) -> ClientError {
 }
 
 fn read_only() -> ClientError {
-    forbidden("the token only allows reading one session")
+    forbidden(READ_ONLY)
 }
 
 /// The engine for the token of the gateway.
@@ -29,9 +31,9 @@ pub(crate) struct FullEngine(pub(crate) Arc<dyn EngineClient>);
 impl EngineClient for FullEngine {
     async fn call(&self, request: EngineRequest) -> Result<EngineReply, ClientError> {
         match &request {
-            EngineRequest::SetSetting { key, .. } if key.starts_with(GATEWAY_SETTINGS) => {
-                Err(forbidden("change the settings of a gateway on its own machine"))
-            }
+            EngineRequest::SetSetting { key, .. } if key.starts_with(GATEWAY_SETTINGS) => Err(forbidden(
+                "a client cannot change the settings of its gateway; change them on its machine with `osier config set`",
+            )),
             _ => self.0.call(request).await,
         }
     }
@@ -55,9 +57,7 @@ pub(crate) struct ReadOnlyEngine {
 impl EngineClient for ReadOnlyEngine {
     async fn call(&self, request: EngineRequest) -> Result<EngineReply, ClientError> {
         match &request {
-            EngineRequest::Snapshot { session, .. }
-            | EngineRequest::SearchMessages { session, .. }
-            | EngineRequest::ExportSession { session, .. }
+            EngineRequest::Snapshot { session, .. } | EngineRequest::ExportSession { session, .. }
                 if *session == self.session =>
             {
                 self.client.call(request).await

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
@@ -17,11 +17,12 @@ use utoipa_axum::routes;
 
 use crate::access::{authenticate, check_host};
 use crate::api::{
-    access, branches, commands, engine, entries, queries, rendered, sessions, snapshot, typed_entries,
+    access, branches, commands, engine, entries, explores, queries, rendered, sessions, snapshot, tasks,
+    typed_entries,
 };
 use crate::error::ApiError;
 use crate::gateway::Gateway;
-use crate::{headers, login, openapi, page, web_socket};
+use crate::{headers, idle, login, openapi, page, web_socket};
 
 /// The routes of the API, with their documentation.
 pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
@@ -77,6 +78,12 @@ pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(queries::commands))
         .routes(routes!(queries::compaction))
         .routes(routes!(queries::fork_points))
+        .routes(routes!(queries::search))
+        .routes(routes!(explores::list, explores::explore))
+        .routes(routes!(explores::compare))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::steer))
+        .routes(routes!(tasks::cancel))
 }
 
 /// Everything that the gateway serves.
@@ -99,6 +106,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .method_not_allowed_fallback(unknown_method)
         .layer(
             ServiceBuilder::new()
+                .layer(from_fn(idle::count_request))
                 .layer(from_fn_with_state(gateway.clone(), headers::add_security_headers))
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(from_fn_with_state(gateway.clone(), check_host))
@@ -114,7 +122,10 @@ async fn unknown_route() -> ApiError {
 }
 
 async fn unknown_method() -> ApiError {
-    ApiError::with_status(StatusCode::METHOD_NOT_ALLOWED, "the endpoint does not have this method")
+    ApiError::with_status(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the endpoint does not have this method; /api/openapi.json lists those it has",
+    )
 }
 
 /// Runs a request that changes something to its end, even if the client leaves or the time is up.
@@ -135,13 +146,84 @@ async fn limit_time(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let late = |_| ApiError::with_status(StatusCode::GATEWAY_TIMEOUT, "the request took too long");
+    let late = |_| {
+        ApiError::with_status(
+            StatusCode::GATEWAY_TIMEOUT,
+            "the request took too long; a change may still be made, so read the session again",
+        )
+    };
     timeout(gateway.limits().request, next.run(request)).await.map_err(late)
 }
 
 /// A bug in a handler must not end the connection without an answer.
 fn panicked(_: Box<dyn std::any::Any + Send + 'static>) -> Response {
     tracing::error!("a handler panicked");
-    ApiError::new(osier_protocol::ErrorCode::Failed, "the gateway failed to handle the request")
-        .into_response()
+    ApiError::new(
+        osier_protocol::ErrorCode::Failed,
+        "the gateway failed to handle the request; its log says why",
+    )
+    .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use async_trait::async_trait;
+    use osier_engine::{AllowedDirectories, Engine};
+    use osier_protocol::{ClientError, EngineClient, EngineReply, EngineRequest, OpenRequest, OpenedSession};
+
+    use super::*;
+    use crate::{GatewayConfig, HostRules, Limits, TokenFile};
+
+    #[derive(Debug)]
+    struct NoEngine;
+
+    #[async_trait]
+    impl EngineClient for NoEngine {
+        async fn call(&self, _: EngineRequest) -> Result<EngineReply, ClientError> {
+            std::future::pending().await
+        }
+
+        async fn open(&self, _: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
+            std::future::pending().await
+        }
+    }
+
+    fn gateway() -> Arc<Gateway> {
+        let folder = tempfile::tempdir().unwrap();
+        Arc::new(Gateway::new(GatewayConfig {
+            engine: Engine::default(),
+            client: Arc::new(NoEngine),
+            token: TokenFile::open(&folder.path().join("token")).unwrap(),
+            hosts: HostRules::default(),
+            directories: AllowedDirectories::default(),
+            default_directory: folder.path().to_owned(),
+            used_links: folder.path().join("links"),
+            default_store: "file".to_owned(),
+            port: 1,
+            is_secure: false,
+            limits: Limits::default(),
+            web_files: None,
+        }))
+    }
+
+    /// The paths of a router. Axum shows them only in its debugging output: `RouteId(7): "/api/models"`.
+    fn registered_paths(router: &Router) -> BTreeSet<String> {
+        let text = format!("{router:?}");
+        let (text, _) = text.split_once("fallback_router").expect("the fallback follows the routes");
+        let routes = text.split("RouteId(").filter_map(|part| part.split_once("): \"")?.1.split_once('"'));
+        routes.map(|(path, _)| path.to_owned()).collect()
+    }
+
+    /// What browsers load. Programs need none of it, so the document does not describe it.
+    const PAGE_PATHS: [&str; 5] = ["/", "/assets/{*name}", "/login/{link}", "/logout", "/api/openapi.json"];
+
+    #[test]
+    fn the_document_has_every_path_that_the_gateway_serves() {
+        let documented = api().into_openapi().paths.paths.into_keys();
+        let expected: BTreeSet<String> = documented.chain(PAGE_PATHS.map(str::to_owned)).collect();
+        assert!(expected.len() > 50, "{expected:?}");
+        assert_eq!(registered_paths(&router(gateway())), expected);
+    }
 }

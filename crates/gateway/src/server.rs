@@ -3,11 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use osier_wire::{CountedStream, ReceivedBytes};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,18 +15,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::Layer;
 
 use crate::first_bytes::FirstBytesGuard;
 use crate::gateway::Gateway;
+use crate::idle::OpenRequests;
 use crate::limits::Limits;
 use crate::routes;
-use crate::stalled::StallGuard;
+use crate::stalled::{StallGuard, WrittenBytes};
 
 /// How long to wait after a connection could not be accepted, for example because too many files are open.
-const ACCEPT_RETRY: std::time::Duration = std::time::Duration::from_millis(100);
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// How often the token file is read again, to disconnect clients whose access was revoked.
-const TOKEN_CHECK: std::time::Duration = std::time::Duration::from_secs(1);
+const TOKEN_CHECK: Duration = Duration::from_secs(1);
+/// A client that receives less than this within the time limit of a pause has stopped reading. It is more than answers to pings.
+const MIN_PROGRESS: usize = 1024;
 /// How many requests one HTTP/2 connection may have at the same time.
 const MAX_STREAMS: u32 = 64;
 
@@ -74,8 +79,9 @@ impl Server {
         drop(self.listener);
         gateway.closing().cancel();
         gateway.unfinished().close();
+        connections.open.close();
         let finished = async {
-            connections.graceful.shutdown().await;
+            connections.open.wait().await;
             gateway.unfinished().wait().await;
         };
         if timeout(gateway.limits().closing, finished).await.is_err() {
@@ -90,7 +96,8 @@ struct Connections {
     tls: Option<TlsAcceptor>,
     limits: Limits,
     free: Arc<Semaphore>,
-    graceful: GracefulShutdown,
+    open: TaskTracker,
+    closing: CancellationToken,
 }
 
 impl Connections {
@@ -100,7 +107,8 @@ impl Connections {
             router: routes::router(gateway.clone()),
             tls,
             free: Arc::new(Semaphore::new(limits.connections)),
-            graceful: GracefulShutdown::new(),
+            open: TaskTracker::new(),
+            closing: gateway.closing().clone(),
             limits,
         }
     }
@@ -114,14 +122,15 @@ impl Connections {
         // Deltas are small, and each should arrive at once.
         let _ = stream.set_nodelay(true);
         let stream = StallGuard::new(stream, self.limits.pause);
-        let (tls, router, watcher) = (self.tls.clone(), self.router.clone(), self.graceful.watcher());
+        let written = stream.written();
+        let (tls, router, closing) = (self.tls.clone(), self.router.clone(), self.closing.clone());
         let limits = self.limits.clone();
-        tokio::spawn(async move {
+        self.open.spawn(async move {
             let _permit = permit;
             match tls {
-                None => serve(stream, router, &limits, watcher).await,
+                None => serve(stream, written, router, &limits, &closing).await,
                 Some(tls) => match timeout(limits.headers, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => serve(stream, router, &limits, watcher).await,
+                    Ok(Ok(stream)) => serve(stream, written, router, &limits, &closing).await,
                     _ => tracing::debug!("a TLS handshake failed"),
                 },
             }
@@ -129,11 +138,13 @@ impl Connections {
     }
 }
 
+/// Serves a connection until its client closes it, has no requests for a while, or the gateway closes.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    written: WrittenBytes,
     router: Router,
     limits: &Limits,
-    watcher: hyper_util::server::graceful::Watcher,
+    closing: &CancellationToken,
 ) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.headers);
@@ -146,10 +157,73 @@ async fn serve(
     // A WebSocket on this connection knows from the bytes that its client is alive.
     let received = ReceivedBytes::default();
     let stream = CountedStream::new(stream, received.clone());
-    let service = TowerToHyperService::new(Extension(received).layer(router));
+    let requests = OpenRequests::default();
+    let service = Extension(requests.clone()).layer(Extension(received).layer(router));
+    let service = TowerToHyperService::new(service);
     let stream = TokioIo::new(FirstBytesGuard::new(stream, limits.headers));
-    let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
+    let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(stream, service));
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = closing.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        () = requests.wait_until_idle(limits.pause) => {
+            connection.as_mut().graceful_shutdown();
+            finish_writing(connection, &written, limits.pause).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
+/// Waits for the end of a connection that was asked to close, while its client receives the rest of a response. `None` if the
+/// client ignores the request.
+async fn finish_writing<C: Future>(
+    mut connection: std::pin::Pin<&mut C>,
+    written: &WrittenBytes,
+    limit: Duration,
+) -> Option<C::Output> {
+    loop {
+        let before = written.get();
+        if let Ok(ended) = timeout(limit, &mut connection).await {
+            return Some(ended);
+        }
+        if written.get() - before < MIN_PROGRESS {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// The response is handed over in one piece, long before its client has received it.
+    #[tokio::test(start_paused = true)]
+    async fn a_response_in_one_piece_is_sent_although_its_client_is_slow() {
+        let (mut client, server) = tokio::io::duplex(4096);
+        let (limits, start) = (Limits::default(), Instant::now());
+        let router = Router::new().route("/", get(async || "x".repeat(1 << 20)));
+        let router = router.layer(axum::middleware::from_fn(crate::idle::count_request));
+        let stream = StallGuard::new(server, limits.pause);
+        let written = stream.written();
+        tokio::spawn(async move { serve(stream, written, router, &limits, &CancellationToken::new()).await });
+        client.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut received = 0;
+        loop {
+            sleep(Duration::from_secs(5)).await;
+            match client.read(&mut [0; 4096]).await.unwrap() {
+                0 => break,
+                bytes => received += bytes,
+            }
+        }
+        assert!(received > 1 << 20, "{received} bytes arrived");
+        assert!(start.elapsed() > Duration::from_secs(1000));
     }
 }

@@ -3,11 +3,23 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+
+/// How many bytes a connection has written. Clones share the number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WrittenBytes(Arc<AtomicUsize>);
+
+impl WrittenBytes {
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -16,11 +28,22 @@ pub(crate) struct StallGuard<S> {
     limit: Duration,
     /// Runs while a write waits for the client.
     stalled: Option<Pin<Box<Sleep>>>,
+    written: WrittenBytes,
 }
 
 impl<S> StallGuard<S> {
     pub(crate) fn new(stream: S, limit: Duration) -> StallGuard<S> {
-        StallGuard { stream, limit, stalled: None }
+        StallGuard { stream, limit, stalled: None, written: WrittenBytes::default() }
+    }
+
+    pub(crate) fn written(&self) -> WrittenBytes {
+        self.written.clone()
+    }
+
+    fn count(&mut self, polled: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = polled {
+            self.written.0.fetch_add(*bytes, Ordering::Relaxed);
+        }
     }
 
     fn check<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
@@ -53,6 +76,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.count(&polled);
         self.check(polled, context)
     }
 
@@ -72,6 +96,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.count(&polled);
         self.check(polled, context)
     }
 

@@ -5,18 +5,15 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::Response;
 use osier_protocol::ErrorCode;
-use osier_wire::{ReceivedBytes, ServeOptions, SocketMessage, Transport};
+use osier_wire::{CloseReason, OutgoingMessage, ReceivedBytes, ServeOptions, SocketMessage, Transport};
 
 use crate::access::{RequestAccess, now};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
-
-/// How long the sessions of a lost connection stay open, so that its client can connect again.
-const HOLD_SESSIONS: Duration = Duration::from_secs(60);
 
 /// Speaks the client protocol over a WebSocket.
 #[utoipa::path(get, path = "/ws", tag = "engine", operation_id = "connect",
@@ -27,8 +24,10 @@ pub(crate) async fn connect(
     Extension(received): Extension<ReceivedBytes>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    let upgrade = upgrade
-        .map_err(|rejection| ApiError::with_status(StatusCode::UPGRADE_REQUIRED, rejection.body_text()))?;
+    let upgrade = upgrade.map_err(|rejection| {
+        let message = format!("connect to /ws with a WebSocket client: {}", rejection.body_text());
+        ApiError::with_status(StatusCode::UPGRADE_REQUIRED, message)
+    })?;
     let permit = gateway.web_sockets().clone().try_acquire_owned();
     let permit = permit
         .map_err(|_| ApiError::new(ErrorCode::TooManyRequests, "too many WebSockets; try again later"))?;
@@ -37,7 +36,7 @@ pub(crate) async fn connect(
     let stop = gateway.closing().child_token();
     let options = ServeOptions {
         heartbeat: Some(limits.heartbeat),
-        hold_sessions: HOLD_SESSIONS,
+        held_sessions: Some(gateway.held_sessions().clone()),
         has_half_close: false,
         stop: stop.clone(),
     };
@@ -69,7 +68,16 @@ async fn until(expires: Option<u64>) {
 }
 
 fn transport(socket: WebSocket) -> Transport {
-    Transport::from_socket(socket, socket_message, |text| Message::Text(text.into()))
+    Transport::from_socket(socket, socket_message, outgoing_message)
+}
+
+fn outgoing_message(message: OutgoingMessage) -> Message {
+    match message {
+        OutgoingMessage::Text(text) => Message::Text(text.into()),
+        OutgoingMessage::Close(CloseReason { code, text }) => {
+            Message::Close(Some(CloseFrame { code, reason: text.into() }))
+        }
+    }
 }
 
 fn socket_message(message: Message) -> SocketMessage {

@@ -30,6 +30,8 @@ impl GatewayFixture {
             token: TokenFile::open(&folder.path().join("token")).unwrap(),
             hosts: HostRules::default(),
             directories: AllowedDirectories::only(&[folder.path().to_owned()]),
+            default_directory: folder.path().to_owned(),
+            used_links: folder.path().join("links"),
             default_store: "file".to_owned(),
             port: address.port(),
             is_secure: false,

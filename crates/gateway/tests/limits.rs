@@ -101,6 +101,8 @@ impl TestServer {
             token: TokenFile::open(&folder.path().join("token")).unwrap(),
             hosts: HostRules::default(),
             directories: AllowedDirectories::only(&[folder.path().to_owned()]),
+            default_directory: folder.path().to_owned(),
+            used_links: folder.path().join("links"),
             default_store: "file".to_owned(),
             port: address.port(),
             is_secure: false,
@@ -181,6 +183,18 @@ async fn slow_headers_and_bodies_end_the_connection() {
     let json = "content-type: application/json\r\ncontent-length: 100\r\nconnection: close\r\n";
     let body = server.exchange(server.head("POST /api/sessions", json) + "{").await;
     assert!(body.starts_with("HTTP/1.1 4") && body.contains("invalid_request"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_without_requests_ends_whatever_version_of_http_it_speaks() {
+    // Without heartbeats, which end connections whose clients are gone.
+    let hour = Duration::from_secs(3600);
+    let server = TestServer::start(Limits { pause: SHORT, heartbeat: hour, ..Limits::default() }).await;
+    let settings = "\0\0\0\u{4}\0\0\0\0\0";
+    let http2 = server.exchange(format!("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{settings}")).await;
+    assert!(!http2.is_empty(), "the gateway speaks HTTP/2");
+    let http1 = server.exchange("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned()).await;
+    assert!(http1.starts_with("HTTP/1.1 200"), "{http1}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,7 +28,7 @@ pub enum LocalEngineError {
     SessionModelUnusable { notice: String },
     #[error(transparent)]
     BadPattern(#[from] InvalidPattern),
-    #[error("the generation {text} is not a hexadecimal number")]
+    #[error("the generation {text} is not a hexadecimal number; use the one of an earlier snapshot")]
     BadGeneration { text: String },
     #[error("the session contains bytes that are not text, so it cannot be sent as text")]
     NotText,

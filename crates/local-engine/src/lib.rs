@@ -9,6 +9,7 @@
 //! | `prepare.rs`, `prepared_session.rs` | choosing the session to open; opening it and connecting to its agent |
 //! | `agent_setup.rs`, `leaving.rs` | the agent of a session; leaving another session for it |
 //! | `requests.rs` | requests that need no open session: list, rename, delete, settings |
+//! | `session_operations.rs` | operations on stored sessions |
 //! | `error.rs` | the errors |
 
 mod agent_setup;
@@ -18,6 +19,7 @@ mod local_engine;
 mod prepare;
 mod prepared_session;
 mod requests;
+mod session_operations;
 
 pub use agent_setup::AgentSetup;
 pub use error::LocalEngineError;

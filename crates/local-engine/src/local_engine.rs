@@ -95,14 +95,18 @@ impl LocalEngine {
         Ok(home.with_overrides(overrides)?)
     }
 
+    /// The directory of new sessions that name none: the engine's own one, or the first that is allowed.
+    pub fn default_directory(&self) -> PathBuf {
+        let own = self.home().cwd.clone();
+        match self.options.directories.allows(&own) {
+            true => own,
+            false => self.options.directories.list().first().cloned().unwrap_or(own),
+        }
+    }
+
     /// The directory for a new session.
     pub(crate) fn new_session_directory(&self, wanted: Option<&str>) -> Result<PathBuf, LocalEngineError> {
-        let own = self.home().cwd.clone();
-        let directory = match wanted {
-            Some(path) => PathBuf::from(path),
-            None if self.options.directories.allows(&own) => own,
-            None => self.options.directories.list().first().cloned().unwrap_or(own),
-        };
+        let directory = wanted.map_or_else(|| self.default_directory(), PathBuf::from);
         self.options.directories.check_new(&directory)?;
         Ok(directory)
     }

@@ -64,7 +64,7 @@ pub struct LocalSession {
 impl PreparedSession {
     /// Opens the session, connects to its agent, and leaves the other session.
     pub async fn open(self) -> Result<LocalSession, LocalEngineError> {
-        let PreparedSession { options, setup, notices, source, name, editor, left } = self;
+        let PreparedSession { options, mut setup, notices, source, name, editor, left } = self;
         let (engine, is_new) = (setup.home.engine.clone(), source.live().is_none());
         let live = match source {
             SessionSource::New(new) => engine.create(&new).await?,
@@ -74,6 +74,7 @@ impl PreparedSession {
         let start_position = LogPosition { generation, entries };
         let start = left.as_ref().map(LeftSession::agent_start).unwrap_or_default();
         let client = engine.connect(&live, &setup.agent_spec(&options, start)).await?;
+        setup.choose_awaited_model(&client, &options).await?;
         if let Some(name) = name {
             rename(&client, name).await?;
         }

@@ -1,12 +1,13 @@
 //! Requests that need no open session.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use osier_engine::{CommitOutcome, ConfiguredStore, ExportFormat, KeptReason, ListOptions};
 use osier_protocol::engine_request::{
     DeletedSession, EngineDescription, ForkedSession, SessionList, StoreDescription,
 };
-use osier_protocol::search_query::SearchQuery;
+use osier_protocol::search_query::{SearchDetail, SearchQuery};
 use osier_protocol::{
     ClientError, EngineReply, EngineRequest, ErrorCode, ForkOptions, JsonText, ListSessions, SessionRef,
 };
@@ -20,6 +21,9 @@ use crate::local_engine::LocalEngine;
 
 /// The size of the largest snapshot or export that is one reply. It is in memory as a whole, once per client.
 const MAX_REPLY: usize = 64 << 20;
+/// The most matching messages of a session in a list, and the most lines around a match.
+const MAX_HITS: usize = 100;
+const MAX_CONTEXT_LINES: usize = 100;
 
 impl LocalEngine {
     pub(crate) async fn handle_request(
@@ -28,17 +32,18 @@ impl LocalEngine {
     ) -> Result<EngineReply, LocalEngineError> {
         match request {
             EngineRequest::ListSessions(options) => self.list(options).await.map(EngineReply::Sessions),
-            EngineRequest::SearchMessages { session, query } => {
-                let card = self.stored_session(&session).await?.card().await?;
-                let matches = self.engine().search_messages(&SearchQuery::parse(&query)?, &card).await?;
-                Ok(EngineReply::Matches { matches })
-            }
             EngineRequest::FindSession { name } => {
                 let card = self.find_session(&name, &mut Vec::new()).await?.card().await?;
                 Ok(EngineReply::Found { card })
             }
             EngineRequest::RenameSession { session, name } => self.rename_session(&session, name).await,
             EngineRequest::DeleteSession { session } => self.delete(&session).await.map(EngineReply::Deleted),
+            EngineRequest::CreateSession(new) => {
+                Ok(EngineReply::Operation { result: self.create_session(new).await? })
+            }
+            EngineRequest::SessionOperation { session, operation } => {
+                Ok(EngineReply::Operation { result: self.run_operation(&session, operation).await? })
+            }
             EngineRequest::ForkSession(options) => self.fork_session(options).await,
             EngineRequest::Snapshot { session, since, generation, without_context } => {
                 let options = SnapshotOptions { without_context, since: known_revision(since, generation)? };
@@ -52,7 +57,8 @@ impl LocalEngine {
             EngineRequest::ListExplores => {
                 let (engine, directories) = (self.engine(), self.options.directories.clone());
                 let mut explores = on_other_thread(move || engine.list_explores()).await;
-                explores.retain(|explore| directories.allows(Path::new(&explore.cwd)));
+                explores
+                    .retain(|explore| explore.has_copies() && directories.allows(Path::new(&explore.cwd)));
                 Ok(EngineReply::Explores { explores })
             }
             EngineRequest::Settings => {
@@ -83,19 +89,32 @@ impl LocalEngine {
             store: options.store,
             cwd,
             agent: options.agent_id,
-            query: options.query.map(|query| SearchQuery::parse(&query)).transpose()?,
+            query: options.query.map(|query| SearchQuery::parse(&query)).transpose()?.map(Arc::new),
+            detail: SearchDetail {
+                max_hits: options.hits.min(MAX_HITS),
+                context: options.context.min(MAX_CONTEXT_LINES),
+            },
             named: options.named,
             subagents: options.subagents,
             limit: options.limit.filter(|_| !filters_later),
         };
         let list = self.engine().list(&list).await?;
-        let (mut sessions, limit) = (list.cards, options.limit.unwrap_or(usize::MAX));
-        sessions.retain(|card| directories.allows(Path::new(&card.cwd)));
+        let (mut sessions, mut hits, limit) = (list.cards, list.hits, options.limit.unwrap_or(usize::MAX));
+        let is_allowed: Vec<bool> =
+            sessions.iter().map(|card| directories.allows(Path::new(&card.cwd))).collect();
+        retain_allowed(&mut sessions, &is_allowed);
+        retain_allowed(&mut hits, &is_allowed);
         let has_more = list.has_more || sessions.len() > limit;
         sessions.truncate(limit);
+        hits.truncate(limit);
         let unavailable = list.unavailable.iter().map(|down| down.error.to_string());
-        let problems = unavailable.chain(list.search_problem).collect();
-        Ok(SessionList { sessions, has_more, problems })
+        // A problem names a session, which may belong to a directory that is not allowed.
+        let search_problem = match filters_later {
+            true => list.search_problem.map(|_| "some sessions could not be searched".to_owned()),
+            false => list.search_problem,
+        };
+        let problems = unavailable.chain(search_problem).collect();
+        Ok(SessionList { sessions, hits, has_more, problems })
     }
 
     async fn rename_session(
@@ -110,7 +129,8 @@ impl LocalEngine {
         })
     }
 
-    /// Deletes a session and the sessions of its sub-agents. Fails if it is in use; a sub-agent's session in use is kept.
+    /// Deletes a session and the sessions of its sub-agents. Fails if it is in use, or if one of them belongs to a directory
+    /// that is not allowed; a sub-agent's session in use is kept.
     async fn delete(&self, session: &SessionRef) -> Result<DeletedSession, LocalEngineError> {
         let engine = self.engine();
         let nothing = DeletedSession { store: session.store.to_string(), ..DeletedSession::default() };
@@ -123,6 +143,9 @@ impl LocalEngine {
             Err(error) => return Err(error),
         };
         let plan = engine.plan_delete(named).await?;
+        for card in plan.sessions() {
+            self.options.directories.check(Path::new(&card.cwd))?;
+        }
         let mut report = engine.delete(&plan, false).await?;
         if let Some(error) = report.take_named_kept().and_then(KeptReason::into_error) {
             return Err(error.into());
@@ -192,6 +215,11 @@ impl LocalEngine {
             directories: directories.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         }
     }
+}
+
+fn retain_allowed<T>(items: &mut Vec<T>, is_allowed: &[bool]) {
+    let mut allowed = is_allowed.iter();
+    items.retain(|_| allowed.next().copied().unwrap_or(false));
 }
 
 /// Reads or writes files on another thread, so that a slow disk does not stop others.

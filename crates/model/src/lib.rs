@@ -17,6 +17,7 @@ mod http_clients;
 mod key;
 mod message;
 mod model;
+mod observer;
 mod provider;
 mod redact;
 mod registry;
@@ -44,6 +45,7 @@ pub use message::{
     join_text,
 };
 pub use model::{Delta, DeltaStream, Model};
+pub use observer::{RequestHeaders, RequestObserver};
 pub use provider::{Provider, Timeouts};
 pub use registry::{LookupError, ModelSpec, OneOrMany, ProviderSpec, Registry, ThinkingSpec};
 pub use reply_draft::ReplyDraft;

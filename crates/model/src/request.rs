@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::compat::Compat;
 use crate::message::Message;
+use crate::observer::RequestObserver;
 use crate::thinking::{ThinkingAbility, ThinkingLevel};
 use crate::usage::Price;
 
 /// A request to a model. The same request always produces the same bytes on the wire.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Request {
     pub model: Arc<ModelInfo>,
     pub system: String,
@@ -23,6 +24,24 @@ pub struct Request {
     /// The session id, used as the key of the provider's prompt cache.
     pub session: Option<String>,
     pub cache: CacheRetention,
+    /// Sees the request over HTTP.
+    pub observer: Option<Arc<dyn RequestObserver>>,
+}
+
+/// Requests are equal if their contents are, even if their observers differ.
+impl PartialEq for Request {
+    fn eq(&self, other: &Request) -> bool {
+        let Request { model, system, messages, tools, thinking, max_tokens, session, cache, observer: _ } =
+            self;
+        *model == other.model
+            && *system == other.system
+            && *messages == other.messages
+            && *tools == other.tools
+            && *thinking == other.thinking
+            && *max_tokens == other.max_tokens
+            && *session == other.session
+            && *cache == other.cache
+    }
 }
 
 /// A tool the model may call. `parameters` is a JSON schema.
@@ -53,6 +72,8 @@ pub enum Api {
     GoogleGenerativeAi,
     /// The built-in offline model; no network.
     Offline,
+    /// The extension that registered the model streams its replies.
+    Extension,
     /// The scripted model for tests.
     Scripted,
 }
@@ -65,6 +86,7 @@ impl Api {
             Api::OpenaiResponses => "openai-responses",
             Api::GoogleGenerativeAi => "google-generative-ai",
             Api::Offline => "offline",
+            Api::Extension => "extension",
             Api::Scripted => "scripted",
         }
     }
@@ -130,6 +152,7 @@ impl Request {
             max_tokens: None,
             session: None,
             cache: CacheRetention::default(),
+            observer: None,
         }
     }
 

@@ -22,6 +22,7 @@ pub(super) fn tool_call(
         RequestedStep::Run { .. } | RequestedStep::Tests => "bash",
         RequestedStep::Write { .. } => "write",
         RequestedStep::Replace { .. } => "edit",
+        RequestedStep::Delegate { .. } => "task",
     };
     let tool = tools.iter().find(|tool| tool.name == name).ok_or(name)?;
     let mut arguments = Map::new();
@@ -62,6 +63,10 @@ pub(super) fn tool_call(
             let (old_key, new_key) = if is_snake { ("old_text", "new_text") } else { ("oldText", "newText") };
             set(&["path", "file_path", "file"], json!(path));
             set(&["edits"], json!([{ old_key: old, new_key: new }]));
+        }
+        RequestedStep::Delegate { tasks } => {
+            let task = |prompt: &String| json!({ "prompt": prompt, "description": prompt });
+            set(&["tasks"], tasks.iter().map(task).collect());
         }
     }
     Ok((name.to_owned(), arguments))

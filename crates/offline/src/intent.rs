@@ -18,13 +18,18 @@ pub(super) enum RequestedStep {
     Tests,
     Write { path: String, content: String },
     Replace { path: String, old: String, new: String },
+    Delegate { tasks: Vec<String> },
 }
 
 /// The steps of a request, in order. The steps of one group can run in parallel.
 pub(super) fn parse_steps(text: &str) -> Vec<Vec<RequestedStep>> {
     let mut groups: Vec<Vec<RequestedStep>> = Vec::new();
     let mut waiting: Option<String> = None;
-    for clause in split_clauses(&strip_system_tags(text)) {
+    let text = strip_system_tags(text);
+    if let Some(tasks) = parse_delegation(&text) {
+        return vec![vec![RequestedStep::Delegate { tasks }]];
+    }
+    for clause in split_clauses(&text) {
         // The content of a file may follow in a code block.
         let clause = match waiting.take() {
             Some(pending) if clause.starts_with("```") => format!("{pending} {clause}"),
@@ -41,6 +46,20 @@ pub(super) fn parse_steps(text: &str) -> Vec<Vec<RequestedStep>> {
     }
     groups.extend(waiting.and_then(|pending| parse_clause(&pending)));
     groups
+}
+
+/// The tasks of "delegate list src; read README.md".
+fn parse_delegation(text: &str) -> Option<Vec<String>> {
+    let text = text.trim();
+    let rest = text.strip_prefix("委派").or_else(|| {
+        let (word, rest) = text.split_at_checked("delegate".len())?;
+        let is_word = word.eq_ignore_ascii_case("delegate") && rest.starts_with([' ', ':', '\n']);
+        is_word.then_some(rest)
+    })?;
+    let tasks = rest.trim_start_matches([':', '：']).split([';', '；', '\n']);
+    let tasks: Vec<String> =
+        tasks.map(|task| task.trim().to_owned()).filter(|task| !task.is_empty()).collect();
+    (!tasks.is_empty()).then_some(tasks)
 }
 
 /// Removes the `<system>` parts that Osier adds to the user's message.

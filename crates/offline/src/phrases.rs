@@ -29,7 +29,8 @@ pub(super) fn help(language: Language) -> String {
          - `read README.md`, `read lines 10-20 of src/main.rs`\n\
          - `list src`, `find *.rs`, `search for fn main in src`\n\
          - `run the tests`, `$ git status`\n\
-         - `write notes.txt with \"hello\"`, `replace \"a\" with \"b\" in notes.txt`\n\n\
+         - `write notes.txt with \"hello\"`, `replace \"a\" with \"b\" in notes.txt`\n\
+         - `delegate list src; read README.md`: two sub-agents at the same time\n\n\
          Several steps can be joined with \"then\". I also answer questions from earlier output, and write summaries.",
         "我可以用真正的工具完成简单的请求：\n\n\
          - `读取 README.md`、`read lines 10-20 of src/main.rs`\n\
@@ -89,6 +90,11 @@ pub(super) fn announce_steps(group: &[RequestedStep], language: Language) -> Str
         (RequestedStep::Write { path, .. }, Language::Chinese) => format!("写入 `{path}`"),
         (RequestedStep::Replace { path, .. }, Language::English) => format!("change `{path}`"),
         (RequestedStep::Replace { path, .. }, Language::Chinese) => format!("修改 `{path}`"),
+        (RequestedStep::Delegate { tasks }, Language::English) => match tasks.len() {
+            1 => "delegate a task".to_owned(),
+            count => format!("delegate {count} tasks"),
+        },
+        (RequestedStep::Delegate { tasks }, Language::Chinese) => format!("委派 {} 个任务", tasks.len()),
     };
     let all: Vec<String> = group.iter().map(one).collect();
     match language {

@@ -13,7 +13,7 @@ use osier_tree::projection::outline::{Outline, OutlineOptions};
 use osier_tree::{Header, Seq};
 
 use crate::home::Home;
-use crate::target;
+use crate::{extensions, target};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -35,6 +35,12 @@ pub(crate) enum BenchCommand {
     BenchDir { cwd: PathBuf },
     #[command(hide = true)]
     BenchContinue,
+    #[command(hide = true)]
+    BenchExtensions {
+        files: Vec<PathBuf>,
+        #[arg(long)]
+        events: usize,
+    },
 }
 
 pub(crate) async fn run(command: BenchCommand, home: Home) -> Result<ExitCode> {
@@ -42,6 +48,9 @@ pub(crate) async fn run(command: BenchCommand, home: Home) -> Result<ExitCode> {
         BenchCommand::BenchOpen { file, what } => open(&home, &file, &what).await?,
         BenchCommand::BenchAppend { file, count, durability } => {
             append(&home, &file, count, &durability).await?;
+        }
+        BenchCommand::BenchExtensions { files, events } => {
+            extensions::measure::run(home, files, events).await?;
         }
         BenchCommand::BenchDir { cwd } => println!("{}", folder_name(&cwd)),
         BenchCommand::BenchContinue => {
@@ -56,7 +65,10 @@ pub(crate) async fn run(command: BenchCommand, home: Home) -> Result<ExitCode> {
 
 /// Opens a file, reads the requested projection and discards it.
 async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
-    let stored = target::find(home, file).await?;
+    let stored = match what {
+        "outline" => target::find_for_tree(home, file).await?,
+        _ => target::find(home, file).await?,
+    };
     let store = &*stored.store;
     let mut heads = PagedHeads::new(store, &stored.key, stored.opened.version);
     let leaf = heads.leaf().await?;

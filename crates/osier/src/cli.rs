@@ -1,19 +1,23 @@
 //! The command line: parses it and runs the command.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use osier_settings::logging::{self, LogGuard};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::extensions::flags::{UnknownFlag, UnknownFlags};
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
 use crate::{
-    agents, bench, config, demo, doctor, explore, extensions, failure, models, run, serve, sessions, trust,
+    agents, bench, config, demo, doctor, explore, extensions, failure, models, run, search, serve, sessions,
+    trust,
 };
 
 const AFTER_HELP: &str = "\
@@ -24,6 +28,7 @@ Examples:
   osier -c 'and now the tests'       continue the last session
   osier demo                         create a small session to explore
   osier sessions tree 4f89da11       show a session as a tree
+  osier search 'json flag'           find sessions by what was said
 
 Without an API key, a built-in offline model answers; it follows simple requests.
 Name a session by the first characters of its id, or by the path of its .jsonl file.
@@ -51,6 +56,8 @@ enum CliCommand {
         after_help = "Examples:\n  osier sessions list\n  osier sessions tree --help\n\nPrints what each command describes in its own --help."
     )]
     Sessions(sessions::Args),
+    /// Search the messages of all sessions
+    Search(search::Args),
     /// Show the settings and where they come from, or change them
     Config(config::Args),
     /// List the available models
@@ -92,19 +99,67 @@ enum CliCommand {
 
 /// Parses the command line. For a mistyped command with extra words, the error is about the command, not about the extra words.
 pub(crate) fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
-        let words: Vec<String> = std::env::args().skip(1).take_while(|word| !word.starts_with('-')).collect();
-        let osier = Cli::command();
-        let is_command = words.first().is_some_and(|word| osier.find_subcommand(word).is_some());
-        let may_be_slip = error.kind() == ErrorKind::UnknownArgument && !is_command;
-        match run::check_words(&words, &osier).filter(|_| may_be_slip) {
-            Some(meant) => failure::exit_with_usage_error(&clap::Error::raw(
-                ErrorKind::InvalidSubcommand,
-                format!("{meant}\n"),
-            )),
-            None => failure::exit_with_usage_error(&error),
+    parse_with_flags().unwrap_or_else(|error| exit_with_parse_error(&error))
+}
+
+/// Ends the program because its command line is wrong.
+pub(crate) fn exit_with_parse_error(error: &clap::Error) -> ! {
+    let words: Vec<String> = std::env::args().skip(1).take_while(|word| !word.starts_with('-')).collect();
+    let osier = Cli::command();
+    let is_command = words.first().is_some_and(|word| osier.find_subcommand(word).is_some());
+    let may_be_slip = error.kind() == ErrorKind::UnknownArgument && !is_command;
+    match run::check_words(&words, &osier).filter(|_| may_be_slip) {
+        Some(meant) => failure::exit_with_usage_error(&clap::Error::raw(
+            ErrorKind::InvalidSubcommand,
+            format!("{meant}\n"),
+        )),
+        None => failure::exit_with_usage_error(error),
+    }
+}
+
+/// Options that Osier does not have are set aside: extensions can add some. An extension that starts Osier again may pass the
+/// path of the program, as it does with pi.
+fn parse_with_flags() -> Result<Cli, clap::Error> {
+    let mut line: Vec<OsString> = std::env::args_os().collect();
+    remove_repeated_path(&mut line);
+    let first_error = match Cli::try_parse_from(&line) {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    let Some(mut words) = line.into_iter().map(|word| word.into_string().ok()).collect::<Option<Vec<_>>>()
+    else {
+        return Err(first_error);
+    };
+    let mut flags = Vec::new();
+    let mut unknown = unknown_option(&first_error);
+    while let Some(flag) = unknown.and_then(|option| UnknownFlag::take(&mut words, &option)) {
+        flags.push(flag);
+        match Cli::try_parse_from(&words) {
+            Ok(mut cli) if cli.command.is_none() => {
+                cli.run.flags = UnknownFlags { flags, error: Some(Arc::new(first_error)) };
+                return Ok(cli);
+            }
+            Ok(_) => break,
+            Err(error) => unknown = unknown_option(&error),
         }
-    })
+    }
+    Err(first_error)
+}
+
+/// Removes the path of the program if it is there twice. A word without a slash is a prompt.
+fn remove_repeated_path(line: &mut Vec<OsString>) {
+    if line.len() > 1 && line[0] == line[1] && line[1].as_encoded_bytes().contains(&b'/') {
+        line.remove(1);
+    }
+}
+
+/// The long option that an error is about.
+fn unknown_option(error: &clap::Error) -> Option<String> {
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
+        _ => return None,
+    };
+    option.starts_with("--").then(|| option.clone())
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
@@ -118,6 +173,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             let home = home::find()?.with_overrides(&overrides)?;
             let _log = start_log(&home, false);
             block_on(sessions::run(args, home))
+        }
+        Some(CliCommand::Search(args)) => {
+            let overrides = CliOverrides { store: args.store.clone(), agent: None };
+            let home = home::find()?.with_overrides(&overrides)?;
+            let _log = start_log(&home, false);
+            block_on(search::run(args, home))
         }
         Some(CliCommand::Config(args)) => config::run(args),
         Some(CliCommand::Models(args)) => {
@@ -216,4 +277,20 @@ fn print_manual() -> Result<ExitCode> {
         clap_mangen::Man::new(sub.clone()).render(&mut page)?;
     }
     print(&page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_repeated_path_is_left_out() {
+        let words = |line: &[&str]| {
+            let mut line: Vec<OsString> = line.iter().map(OsString::from).collect();
+            remove_repeated_path(&mut line);
+            line.len()
+        };
+        assert_eq!(words(&["/usr/bin/osier", "/usr/bin/osier", "-p"]), 2);
+        assert_eq!(words(&["osier", "osier", "-p"]), 3, "it is a prompt");
+    }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<ExploreAction>,
     /// How many tries
-    #[arg(required = true, value_name = "N")]
+    #[arg(required = true, value_name = "N", value_parser = parse_count)]
     count: Option<usize>,
     /// The prompt
     #[arg(required = true, value_name = "PROMPT")]
@@ -73,9 +73,12 @@ pub(crate) struct Args {
 enum ExploreAction {
     /// List the explores whose copies exist
     #[command(
-        after_help = "Examples:\n  osier explore list\n  osier explore list --json | jq -r '.[].folder'\n\nPrints the id, the age, the state, the session, the folder and the prompt of each."
+        after_help = "Examples:\n  osier explore list\n  osier explore list --all --json | jq -r '.[].folder'\n\nPrints the id, the age, the state, the session, the folder and the prompt of each, the newest first."
     )]
     List {
+        /// List the explores of all directories
+        #[arg(short, long)]
+        all: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,
@@ -136,10 +139,14 @@ enum ExploreAction {
     },
 }
 
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "give the number of tries first, such as `osier explore 3 'PROMPT'`".to_owned())
+}
+
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     match args.command {
         None => start(args, home).await,
-        Some(ExploreAction::List { json }) => list(&home, json),
+        Some(ExploreAction::List { all, json }) => list(&home, all, json),
         Some(ExploreAction::Show { explore, json }) => {
             let (explore, one_shot) = open(&home, &explore, &SummaryModel::Unused).await?;
             let reports = one_shot.client().explores().await?;
@@ -164,19 +171,29 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             for line in comparison.conversation.draw(home::columns().unwrap_or(DEFAULT_WIDTH)) {
                 out.line(&sanitize_line(&line))?;
             }
-            for (number, files) in [(left, &comparison.left_files), (right, &comparison.right_files)] {
-                out.line(&format!("\nTry {number} changed {} files", files.len()))?;
+            let sides =
+                [(&comparison.left, &comparison.left_files), (&comparison.right, &comparison.right_files)];
+            for (one, files) in sides {
+                let count = one.files_changed.max(files.len());
+                let noun = if count == 1 { "file" } else { "files" };
+                out.line(&format!("\nTry {} changed {count} {noun}", one.number))?;
                 for file in files {
                     out.line(&format!("  {} {}", file.change.letter(), sanitize_line(&file.path)))?;
                 }
+                if count > files.len() {
+                    out.line(&format!("  … and {} more", count - files.len()))?;
+                }
             }
             out.line("")?;
-            for line in comparison.diff.iter().flat_map(|diff| diff.lines()) {
+            for line in
+                comparison.diff_note().into_iter().chain(comparison.diff.iter().flat_map(|diff| diff.lines()))
+            {
                 out.line(&sanitize_line(line))?;
             }
             out.finish()
         }
         Some(ExploreAction::Keep { explore, number, json }) => {
+            check_directory(&home, &find(&home, &explore)?, number)?;
             let (explore, one_shot) = open(&home, &explore, &SummaryModel::Unused).await?;
             let ExploreReply::Kept(kept) =
                 send(&one_shot, ExploreCommand::Keep { explore: Some(explore), number }).await?
@@ -237,6 +254,19 @@ fn find(home: &Home, name: &str) -> Result<StoredExplore> {
     }
 }
 
+/// Keeping a try changes files, so it must be in the directory that you are in.
+fn check_directory(home: &Home, stored: &StoredExplore, number: u32) -> Result<()> {
+    if std::path::Path::new(&stored.cwd) == home.cwd {
+        return Ok(());
+    }
+    let directory = sanitize_line(&stored.cwd);
+    Err(usage_error(format!(
+        "explore {id} belongs to another directory, {directory}; to change its files, run `cd {directory}` and \
+         `osier explore keep {id} {number}`",
+        id = stored.id
+    )))
+}
+
 async fn send(one_shot: &OneShot, command: ExploreCommand) -> Result<ExploreReply> {
     match one_shot.send(ClientCommand::Explore(command)).await? {
         CommandReply::Explore(reply) => Ok(*reply),
@@ -244,12 +274,22 @@ async fn send(one_shot: &OneShot, command: ExploreCommand) -> Result<ExploreRepl
     }
 }
 
-fn list(home: &Home, json: bool) -> Result<ExitCode> {
-    let explores = home.engine.list_explores();
+fn list(home: &Home, all: bool, json: bool) -> Result<ExitCode> {
+    let mut explores = home.engine.list_explores();
+    explores.retain(StoredExplore::has_copies);
     let mut out = OutputWriter::new();
+    let (mut explores, others): (Vec<StoredExplore>, Vec<StoredExplore>) =
+        explores.into_iter().partition(|one| all || std::path::Path::new(&one.cwd) == home.cwd);
+    explores.sort_by_key(|explore| std::cmp::Reverse(explore.created));
     if json {
         out.json(&explores)?;
         return out.finish();
+    }
+    if explores.is_empty() {
+        notice(match others.is_empty() {
+            true => "no explores; `osier explore 3 'PROMPT'` starts one",
+            false => "no explores in this directory; `osier explore list --all` shows those of others",
+        });
     }
     for explore in &explores {
         let state = match (explore.unfinished_keep, explore.kept, explore.running) {
@@ -258,14 +298,25 @@ fn list(home: &Home, json: bool) -> Result<ExitCode> {
             (_, _, true) => "running".to_owned(),
             _ => "not kept".to_owned(),
         };
+        let count = |number: usize, one: &str, more: &str| match number {
+            1 => format!("1 {one}"),
+            number => format!("{number} {more}"),
+        };
+        let tries = count(explore.tries as usize, "try", "tries");
+        let copies = match explore.copies.len() {
+            copies if copies == explore.tries as usize => String::new(),
+            copies => format!(", {}", count(copies, "copy", "copies")),
+        };
         let session = explore.session_id.get(..8).unwrap_or(&explore.session_id);
         let age = format_age(explore.created, home.now());
         out.line(&sanitize_line(&format!(
-            "{}  {age}  {} tries, {state}  session {session}  {}",
-            explore.id,
-            explore.tries.len(),
-            explore.prompt
+            "{}  {age}  {tries}{copies}, {state}  session {session}  {}",
+            explore.id, explore.prompt
         )))?;
+        if all {
+            let project = home.display_path(std::path::Path::new(&explore.cwd));
+            out.line(&format!("          {}", sanitize_line(&project)))?;
+        }
         let folder = home.display_path(std::path::Path::new(&explore.folder));
         out.line(&out.paint(TextStyle::Dim, &format!("          {}", sanitize_line(&folder))))?;
     }
@@ -320,10 +371,12 @@ async fn start(args: Args, home: Home) -> Result<ExitCode> {
     }
     let code = out.finish()?;
     if !args.json {
-        notice(&format!(
-            "osier explore compare {id} 1 2 · osier explore keep {id} 1 · osier explore remove {id}",
-            id = report.id
-        ));
+        let id = &report.id;
+        let compare = match report.tries.len() {
+            1 => String::new(),
+            _ => format!("osier explore compare {id} 1 2 · "),
+        };
+        notice(&format!("{compare}osier explore keep {id} 1 · osier explore remove {id}"));
     }
     Ok(match signal {
         Some(signal) => ExitCode::from(signal.exit_code()),

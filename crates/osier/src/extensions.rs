@@ -1,7 +1,9 @@
 //! The extensions of a run: those of the command line, of the user and of a trusted project.
 
 pub(crate) mod command;
+pub(crate) mod flags;
 mod install;
+pub(crate) mod measure;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use anyhow::Result;
 use osier_engine::{EngineConfig, Hooks, Session};
 use osier_extensions::{
     ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, ExtensionOrigin, ExtensionSource,
-    entry_files,
+    FlagValues, entry_files,
 };
 use osier_settings::extensions::HomeCatalog;
 
@@ -78,9 +80,12 @@ pub(crate) fn register(
         data_folder: home.extension_data(),
         protected: home.protected_from_extensions(),
         variables: home.command_variables(),
+        themes: osier_settings::themes::theme_names(&home),
+        flags: FlagValues::default(),
     });
     let hooks = Arc::new(Hooks::new(vec![host.registered()]));
     home.engine = home.engine.with_config(EngineConfig { hooks, ..home.engine.config().clone() });
+    host.set_engine(home.engine.clone());
     Ok((home, RunExtensions(Some(host))))
 }
 

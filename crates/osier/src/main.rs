@@ -35,6 +35,7 @@ mod output_writer;
 mod progress;
 mod run;
 mod running_gateway;
+mod search;
 mod serve;
 mod sessions;
 mod stores;

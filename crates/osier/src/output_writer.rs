@@ -111,6 +111,19 @@ pub(crate) fn escape_json(json: &str) -> String {
     safe
 }
 
+/// The same JSON with DEL and the control characters from U+0080 to U+009F escaped. JSON requires that only for those below
+/// U+0020, but some terminals execute the others too, and output in a pipe often ends in a terminal.
+pub(crate) fn escape_c1(json: String) -> String {
+    let is_control = |ch: char| ('\u{7f}'..='\u{9f}').contains(&ch);
+    match json.contains(is_control) {
+        true => json
+            .chars()
+            .map(|ch| if is_control(ch) { format!("\\u{:04x}", ch as u32) } else { ch.to_string() })
+            .collect(),
+        false => json,
+    }
+}
+
 /// Text in a style, if `color` is set.
 pub(crate) fn paint_if(color: bool, style: TextStyle, text: &str) -> String {
     if !color || text.is_empty() {

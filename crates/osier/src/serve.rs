@@ -128,9 +128,10 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         server = server.with_tls(tls::server_config(cert, key)?);
     }
     let address = server.address()?;
-    let _mark = running_gateway::mark(&home.folder, address.port())
+    let _mark = running_gateway::mark(&home.folder, address.port(), &args.public_url(address))
         .with_context(|| format!("cannot write in {}", home.folder.display()))?;
     let directories = AllowedDirectories::only(&home.gateway_directories());
+    let used_links = home.folder.join("gateway-links");
     let (home, _extensions) = extensions::register(home, &args.extension_args(), ExtensionMode::Rpc)?;
     let engine = Arc::new(local_engine(home, directories.clone()));
     let gateway = Arc::new(Gateway::new(GatewayConfig {
@@ -140,6 +141,8 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         token,
         hosts: args.host_rules(),
         directories,
+        default_directory: engine.default_directory(),
+        used_links,
         port: address.port(),
         is_secure: args.is_secure(),
         limits: Limits::default(),
@@ -222,7 +225,12 @@ fn open_browser(link: &str) -> Option<tempfile::TempPath> {
         .stderr(Stdio::null())
         .spawn();
     match started {
-        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Ok(mut child) => drop(std::thread::spawn(move || {
+            // Without a desktop, the program starts and finds no browser.
+            if child.wait().is_ok_and(|status| !status.success()) {
+                notice("osier: no browser was opened; open the link yourself");
+            }
+        })),
         Err(_) => notice(&format!("osier: cannot open a browser: no program {program}")),
     }
     Some(page)

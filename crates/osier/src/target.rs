@@ -16,6 +16,14 @@ pub(crate) async fn find(home: &Home, name: &str) -> Result<StoredSession> {
     read(home, name, FindScope::Any).await
 }
 
+/// Like `find`, for a session whose tree is drawn.
+pub(crate) async fn find_for_tree(home: &Home, name: &str) -> Result<StoredSession> {
+    let _progress = show_progress(&format!("reading {name}"));
+    let found = locate(home, name, FindScope::Any).await?;
+    found.store.expect_previews();
+    Ok(found.read().await?)
+}
+
 /// Like `find`, but prefers a copy that is not in this store.
 pub(crate) async fn find_outside(home: &Home, name: &str, store: &str) -> Result<StoredSession> {
     read(home, name, FindScope::Outside(store)).await

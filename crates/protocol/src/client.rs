@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::ClientCommand;
 use crate::error::ClientError;
-use crate::event::ClientEvent;
+use crate::event::{ClientEvent, TurnOutcome};
 use crate::prompt::{Prompt, PromptQueue};
 use crate::query::{QueryAnswer, SessionQuery};
 use crate::question::OpenQuestion;
@@ -57,11 +57,29 @@ pub struct AttachedState {
     /// Replies that are being written.
     pub drafts: Vec<OpenReply>,
     pub turn_running: bool,
+    /// The last turn that this agent has ended. A client whose position is before its end has missed that turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<EndedTurn>,
+    /// What runs now and is not stored, as the events of a client that was there from the start: tools and their output so far, a
+    /// command of the user, a summary. Apply them like events that arrive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<ClientEvent>,
     pub open_questions: Vec<OpenQuestion>,
     pub queue: PromptQueue,
     /// Prompts that were queued when an earlier process died. The client puts them back into the editor;
     /// nothing sends them automatically.
     pub returned_prompts: Vec<Prompt>,
+}
+
+/// A turn that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedTurn {
+    /// The number of entries in the log when it ended.
+    pub revision: usize,
+    /// `None` if it failed.
+    pub finished: Option<TurnOutcome>,
+    pub error: Option<String>,
 }
 
 /// A reply that is being written, with all its pieces so far.

@@ -40,7 +40,7 @@ queries! {
     /// The end of the path: at most `limit` entries.
     path(limit: Option<usize>) -> PathAnswer: SessionQuery::Path { limit } => QueryAnswer::Path(path) => path;
     entry(id: EntryId) -> EntryAnswer: SessionQuery::Entry { id } => QueryAnswer::Entry(entry) => entry;
-    /// All entries, or those that were stored after one of them.
+    /// The first page of all entries, or of those that were stored after one of them.
     entries(after: Option<EntryId>) -> EntriesAnswer:
         SessionQuery::Entries { after } => QueryAnswer::Entries(entries) => entries;
     context() -> Vec<Value>: SessionQuery::Context => QueryAnswer::Context { messages } => messages;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::explore::ExploreCommand;
-use crate::extension_event::ExtensionInput;
+use crate::extension_input::ExtensionInput;
 use crate::prompt::{Prompt, PromptTiming};
 use crate::question::UserAnswer;
 
@@ -155,7 +155,7 @@ pub struct MoveCommand {
 }
 
 /// Distinguishes `null` from a missing field.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<EntryId>>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<EntryId>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
 

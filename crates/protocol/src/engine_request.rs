@@ -1,12 +1,14 @@
 //! Requests to an engine that concern no open session, and the replies.
 
 use osier_tree::projection::card::Card;
+use osier_tree::search_query::MessageHit;
 use osier_tree::{EntryId, JsonText, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine_client::ForkOptions;
 use crate::explore::StoredExplore;
+use crate::session_operation::{NewStoredSession, SessionOperation};
 use crate::session_ref::SessionRef;
 
 /// A request to an engine.
@@ -14,11 +16,6 @@ use crate::session_ref::SessionRef;
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum EngineRequest {
     ListSessions(ListSessions),
-    /// Whether the messages of a session match a query that its card does not match.
-    SearchMessages {
-        session: SessionRef,
-        query: String,
-    },
     /// Finds a session by a prefix of its id, or by a path.
     FindSession {
         name: String,
@@ -31,6 +28,13 @@ pub enum EngineRequest {
     /// is kept.
     DeleteSession {
         session: SessionRef,
+    },
+    /// Creates a session without opening it.
+    CreateSession(NewStoredSession),
+    /// Reads or changes a stored session.
+    SessionOperation {
+        session: SessionRef,
+        operation: SessionOperation,
     },
     /// Copies a path into a new session without opening it.
     ForkSession(ForkOptions),
@@ -81,6 +85,12 @@ pub struct ListSessions {
     /// Words, a `"phrase"`, or `re:` and a regular expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// For a query, how many matching messages of each session to return.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hits: usize,
+    /// The number of lines around each matching line.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub context: usize,
     /// Only sessions with a name.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub named: bool,
@@ -89,6 +99,10 @@ pub struct ListSessions {
     pub subagents: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The reply to a request.
@@ -100,14 +114,15 @@ pub enum EngineReply {
     /// A hook refused. Nothing changed.
     Cancelled,
     Sessions(SessionList),
-    Matches {
-        matches: bool,
-    },
     Found {
         card: Card,
     },
     Deleted(DeletedSession),
     Forked(ForkedSession),
+    /// A new session, or the result of an operation.
+    Operation {
+        result: JsonText,
+    },
     Snapshot {
         snapshot: JsonText,
     },
@@ -132,6 +147,9 @@ pub enum EngineReply {
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionList {
     pub sessions: Vec<Card>,
+    /// The matching messages of each session, if the request asks for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hits: Vec<Vec<MessageHit>>,
     /// The limit left sessions out.
     pub has_more: bool,
     /// What is missing in the list, and why, as texts for the user.

@@ -22,6 +22,8 @@ use crate::question::Question;
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ClientEvent {
     Entry(EntryEvent),
+    /// The model returned to a checkpoint. It follows the entry.
+    Backtrack(BacktrackEvent),
     /// The model begins to write a reply.
     #[serde(rename = "draft_begun")]
     DraftStarted {
@@ -129,6 +131,28 @@ pub enum ClientEvent {
     },
     /// An extension shows something.
     Extension(ExtensionEvent),
+    /// An extension asks the client to open another session instead of this one.
+    SessionRequested {
+        session: RequestedSession,
+    },
+    /// An extension asks the client to end, as soon as nothing runs.
+    QuitRequested,
+}
+
+/// The session that an extension wants to see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RequestedSession {
+    New,
+    /// By its file, or the first characters of its id.
+    Named {
+        name: String,
+    },
+    /// A copy of this session, up to before an entry, or up to and with it.
+    Fork {
+        entry_id: EntryId,
+        includes_entry: bool,
+    },
 }
 
 impl ClientEvent {
@@ -164,21 +188,25 @@ pub struct EntryEvent {
 
 impl EntryEvent {
     /// The return of the model to a checkpoint, if the entry is one.
-    pub fn backtrack(&self) -> Option<BacktrackEvent<'_>> {
+    pub fn backtrack(&self) -> Option<BacktrackEvent> {
+        // Reading an entry costs more than looking for the word, which every such entry has.
+        memchr::memmem::find(self.entry.bytes(), b"backtrack")?;
         match &self.entry.view()?.content {
-            EntryContent::Backtrack(backtrack) => Some(BacktrackEvent { entry_id: &self.id, backtrack }),
+            EntryContent::Backtrack(backtrack) => {
+                Some(BacktrackEvent { entry_id: self.id.clone(), backtrack: backtrack.clone() })
+            }
             _ => None,
         }
     }
 }
 
-/// The model returned to a checkpoint. JSON mode and RPC print it in addition to the entry.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "type", rename = "backtrack", rename_all = "camelCase")]
-pub struct BacktrackEvent<'a> {
-    pub entry_id: &'a EntryId,
+/// The model returned to a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BacktrackEvent {
+    pub entry_id: EntryId,
     #[serde(flatten)]
-    pub backtrack: &'a BacktrackView,
+    pub backtrack: BacktrackView,
 }
 
 /// The client's position changed to another branch.

@@ -194,6 +194,9 @@ pub struct KeptTry {
     /// The new leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf_id: Option<EntryId>,
+    /// The try that was kept before. Its changes were taken back first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<u32>,
     /// The files in the working directory that changed.
     pub files: Vec<FileChange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -263,7 +266,20 @@ pub struct TryComparison {
     pub diff: Option<String>,
 }
 
-/// The copies of the project that belong to one explore, of any session.
+impl TryComparison {
+    /// What there is to say about the difference between the files, if it is not a patch.
+    pub fn diff_note(&self) -> Option<&'static str> {
+        match self.diff.as_deref() {
+            Some("") if self.left_files.is_empty() => Some("Neither try changed a file."),
+            Some("") => Some("The files of both tries are equal."),
+            Some(_) => None,
+            None if matches!(self.left.place, TryPlace::ReadOnly { .. }) => Some("The tries only read."),
+            None => Some("The copies were removed, so the files cannot be compared."),
+        }
+    }
+}
+
+/// An explore of any session, with its copies of the project.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StoredExplore {
@@ -277,14 +293,23 @@ pub struct StoredExplore {
     pub created: i64,
     /// The folder with the copies.
     pub folder: String,
+    /// How many tries were started.
+    pub tries: u32,
     /// The numbers of the tries whose copies exist.
-    pub tries: Vec<u32>,
+    pub copies: Vec<u32>,
     /// A process works in it now.
     pub running: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished_keep: Option<u32>,
+}
+
+impl StoredExplore {
+    /// Whether its folder has copies of the project, now or soon.
+    pub fn has_copies(&self) -> bool {
+        self.running || !self.copies.is_empty()
+    }
 }
 
 /// The columns of [`ExploreReport::rows`].
@@ -299,7 +324,9 @@ impl ExploreReport {
 
     /// Where the tries work, in a few words.
     pub fn place_note(&self) -> String {
+        let has_copies = self.tries.iter().any(|one| one.folder.is_some());
         match self.tries.first().map(|one| &one.place) {
+            Some(TryPlace::Worktree | TryPlace::Copy) if !has_copies => "the copies were removed".to_owned(),
             Some(TryPlace::Worktree) => "each in its own worktree".to_owned(),
             Some(TryPlace::Copy) => "each in its own copy of the directory".to_owned(),
             Some(TryPlace::ReadOnly { reason }) => format!("read-only: {reason}"),
@@ -324,7 +351,7 @@ impl TryReport {
             format_tokens(self.usage.total_tokens),
             format_cost(self.usage.cost),
             self.model.clone(),
-            sanitize(words).replace('\n', " "),
+            sanitize(words.trim().lines().next().unwrap_or_default()).into_owned(),
         ]
     }
 }
@@ -341,10 +368,14 @@ impl KeptTry {
         if !self.kept {
             return vec![format!("An extension refused to keep try {number}; nothing changed")];
         }
+        let kept = match self.instead_of {
+            Some(earlier) => format!("Kept try {number} instead of try {earlier}"),
+            None => format!("Kept try {number}"),
+        };
         let head = match self.files.len() {
-            0 => format!("Kept try {number}; no file changed"),
-            1 => format!("Kept try {number}; 1 file changed:"),
-            files => format!("Kept try {number}; {files} files changed:"),
+            0 => format!("{kept}; no file changed"),
+            1 => format!("{kept}; 1 file changed:"),
+            files => format!("{kept}; {files} files changed:"),
         };
         let file = |file: &FileChange| format!("  {} {}", file.change.letter(), file.path);
         [head].into_iter().chain(self.files.iter().map(file)).collect()
@@ -365,6 +396,31 @@ pub fn try_options(count: usize, models: &[String], instructions: &[String]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comparison_says_so_if_there_is_no_difference() {
+        let one = |place: TryPlace| TryReport { place, ..TryReport::default() };
+        let file = FileChange { path: "a".to_owned(), change: FileChangeKind::Added };
+        let note = |diff: Option<&str>, files: &[FileChange], place: TryPlace| {
+            let comparison = TryComparison {
+                explore: String::new(),
+                left: one(place.clone()),
+                right: one(place),
+                conversation: Comparison::default(),
+                left_files: files.to_vec(),
+                right_files: files.to_vec(),
+                diff: diff.map(str::to_owned),
+            };
+            comparison.diff_note()
+        };
+        let files = [file];
+        assert_eq!(note(Some("+x"), &files, TryPlace::Worktree), None);
+        assert_eq!(note(Some(""), &files, TryPlace::Worktree), Some("The files of both tries are equal."));
+        assert_eq!(note(Some(""), &[], TryPlace::Worktree), Some("Neither try changed a file."));
+        assert!(note(None, &files, TryPlace::Worktree).is_some_and(|note| note.contains("removed")));
+        let read_only = TryPlace::ReadOnly { reason: String::new() };
+        assert_eq!(note(None, &[], read_only), Some("The tries only read."));
+    }
 
     #[test]
     fn models_and_instructions_are_used_in_turn() {

@@ -3,6 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The names of colors that extensions use. In the lines of components, `38;6;N` and `48;6;N` select the color with this index as
+/// foreground or background, so that each client uses its own theme.
+#[rustfmt::skip]
+pub const THEME_TOKENS: &[&str] = &[
+    "accent", "border", "borderAccent", "borderMuted", "success", "error", "warning", "muted", "dim", "text",
+    "thinkingText", "selectedBg", "userMessageBg", "userMessageText", "customMessageBg", "customMessageText",
+    "customMessageLabel", "toolPendingBg", "toolSuccessBg", "toolErrorBg", "toolTitle", "toolOutput", "mdHeading",
+    "mdLink", "mdLinkUrl", "mdCode", "mdCodeBlock", "mdCodeBlockBorder", "mdQuote", "mdQuoteBorder", "mdHr",
+    "mdListBullet", "toolDiffAdded", "toolDiffRemoved", "toolDiffContext", "syntaxComment", "syntaxKeyword",
+    "syntaxFunction", "syntaxVariable", "syntaxString", "syntaxNumber", "syntaxType", "syntaxOperator",
+    "syntaxPunctuation", "thinkingOff", "thinkingMinimal", "thinkingLow", "thinkingMedium", "thinkingHigh",
+    "thinkingXhigh", "bashMode", "thinkingMax", "scrollbarTrack", "scrollbarThumb", "searchMatchBg", "searchMatchText",
+];
+
 /// Something that an extension shows. Nothing of it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "method", rename_all_fields = "camelCase")]
@@ -32,9 +46,97 @@ pub enum ExtensionEvent {
     /// The title of the terminal.
     #[serde(rename = "setTitle")]
     SetTitle { title: String },
-    /// The lines of a component. Styles are escape sequences.
+    /// The lines of a component, and where they are if it floats. Styles are escape sequences.
     #[serde(rename = "component")]
-    Component { component: u64, lines: Vec<String> },
+    Component {
+        component: u64,
+        lines: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<FloatPlace>,
+    },
+    /// An extension draws messages, entries or calls of tools by this name. Clients ask for their lines with
+    /// [`ExtensionInput::Render`](crate::ExtensionInput::Render).
+    #[serde(rename = "setRenderer")]
+    SetRenderer {
+        target: RenderTarget,
+        name: String,
+        /// It also draws what usually surrounds a call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        own_shell: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removed: bool,
+    },
+    /// The lines that a renderer drew, for the id that a client asked about.
+    #[serde(rename = "rendered")]
+    Rendered { id: String, columns: usize, expanded: bool, lines: RenderedLines },
+    /// An editor of an extension instead of the prompt editor. Without one, the prompt editor comes back.
+    #[serde(rename = "setEditor")]
+    SetEditor {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        editor: Option<EditorView>,
+    },
+    /// The editor of an extension leaves this key to the client that sent it.
+    #[serde(rename = "editorKey")]
+    EditorKey { client: u64, data: String },
+    /// The editor of an extension submits a text, because of a key of this client.
+    #[serde(rename = "editorSubmit")]
+    EditorSubmit { client: u64, text: String },
+    /// Asks for the text of the editor. The answer is [`ExtensionInput::EditorText`](crate::ExtensionInput::EditorText).
+    #[serde(rename = "askEditorText")]
+    AskEditorText { request: u64 },
+    /// Text to insert at the cursor of the editor.
+    #[serde(rename = "pasteToEditor")]
+    PasteToEditor { text: String },
+    /// An extension wants every key before anything else handles it.
+    #[serde(rename = "setInputListener")]
+    SetInputListener {
+        listener: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removed: bool,
+    },
+    /// What listeners made of a key; without data, they handled it.
+    #[serde(rename = "terminalInput")]
+    TerminalInput {
+        client: u64,
+        number: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<String>,
+    },
+    /// An extension completes text in the editor.
+    #[serde(rename = "setAutocomplete")]
+    SetAutocomplete {
+        source: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removed: bool,
+    },
+    /// Completions of extensions. If there are none, the client shows its own.
+    #[serde(rename = "completions")]
+    Completions { client: u64, number: u64, items: Vec<EditorCompletion> },
+    /// How running work is shown. Fields without a value have their usual look.
+    #[serde(rename = "setWorking")]
+    SetWorking {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// The steps of the animation; an empty list shows none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frames: Option<Vec<String>>,
+        /// Milliseconds between two steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interval: Option<u64>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hidden: bool,
+    },
+    /// The text that stands for folded thinking.
+    #[serde(rename = "setHiddenThinkingLabel")]
+    SetHiddenThinkingLabel {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+    #[serde(rename = "setToolsExpanded")]
+    SetToolsExpanded { expanded: bool },
+    /// The name of a theme, until the client ends.
+    #[serde(rename = "setTheme")]
+    SetTheme { name: String },
     /// Lines instead of the status line. Without lines, it comes back.
     #[serde(rename = "setFooter")]
     SetFooter {
@@ -53,6 +155,8 @@ pub enum ExtensionEvent {
         key: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removed: bool,
     },
     #[serde(rename = "set_editor_text")]
     SetEditorText { text: String },
@@ -79,28 +183,41 @@ impl ExtensionEvent {
             ExtensionEvent::SetStatus { status_key, .. } => Some(("status", status_key)),
             ExtensionEvent::SetWidget { widget_key, .. } => Some(("widget", widget_key)),
             ExtensionEvent::SetShortcut { key, .. } => Some(("shortcut", key)),
+            ExtensionEvent::SetRenderer { target, name, .. } => Some((target.slot(), name)),
+            ExtensionEvent::SetInputListener { listener, .. } => Some(("input", listener)),
+            ExtensionEvent::SetAutocomplete { source, .. } => Some(("autocomplete", source)),
             ExtensionEvent::SetTitle { .. } => Some(("title", "")),
             ExtensionEvent::SetFooter { .. } => Some(("footer", "")),
             ExtensionEvent::SetHeader { .. } => Some(("header", "")),
-            ExtensionEvent::Notify { .. }
-            | ExtensionEvent::Component { .. }
-            | ExtensionEvent::SetEditorText { .. }
-            | ExtensionEvent::Failed { .. }
-            | ExtensionEvent::Log { .. } => None,
+            ExtensionEvent::SetEditor { .. } => Some(("editor", "")),
+            ExtensionEvent::SetWorking { .. } => Some(("working", "")),
+            ExtensionEvent::SetHiddenThinkingLabel { .. } => Some(("thinking", "")),
+            _ => None,
         }
     }
-}
 
-/// What a client with a screen tells extensions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "input", rename_all = "camelCase")]
-pub enum ExtensionInput {
-    /// The size of the screen, in characters.
-    Size { columns: usize, rows: usize },
-    /// A key for a component, as a terminal sends it.
-    Key { component: u64, data: String },
-    /// A shortcut that an extension registered.
-    Shortcut { key: String },
+    /// The event that takes this one back, for events whose effect stays.
+    pub fn undo(&self) -> Option<ExtensionEvent> {
+        let mut event = self.clone();
+        match &mut event {
+            ExtensionEvent::SetStatus { status_text, .. } => *status_text = None,
+            ExtensionEvent::SetWidget { widget_lines, .. } => *widget_lines = None,
+            ExtensionEvent::SetShortcut { removed, .. }
+            | ExtensionEvent::SetRenderer { removed, .. }
+            | ExtensionEvent::SetInputListener { removed, .. }
+            | ExtensionEvent::SetAutocomplete { removed, .. } => *removed = true,
+            // An empty title is none.
+            ExtensionEvent::SetTitle { title } => title.clear(),
+            ExtensionEvent::SetFooter { lines } | ExtensionEvent::SetHeader { lines } => *lines = None,
+            ExtensionEvent::SetEditor { editor } => *editor = None,
+            ExtensionEvent::SetWorking { message, frames, interval, hidden } => {
+                (*message, *frames, *interval, *hidden) = (None, None, None, false);
+            }
+            ExtensionEvent::SetHiddenThinkingLabel { label } => *label = None,
+            _ => return None,
+        }
+        Some(event)
+    }
 }
 
 /// The importance of a notification.
@@ -130,4 +247,97 @@ pub enum WidgetPlacement {
     #[default]
     AboveEditor,
     BelowEditor,
+}
+
+/// Where a component floats over the screen, in rows and columns from the top left corner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FloatPlace {
+    pub row: usize,
+    pub column: usize,
+    pub width: usize,
+    /// Those with higher numbers cover the others.
+    pub order: u64,
+    pub hidden: bool,
+    /// It gets the keys.
+    pub focused: bool,
+}
+
+/// What a renderer draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RenderTarget {
+    /// Messages of extensions, by their `customType`.
+    Message,
+    /// Other entries of extensions, by their `customType`.
+    Entry,
+    /// Calls of a tool, by its name.
+    Tool,
+}
+
+impl RenderTarget {
+    fn slot(self) -> &'static str {
+        match self {
+            RenderTarget::Message => "message renderer",
+            RenderTarget::Entry => "entry renderer",
+            RenderTarget::Tool => "tool renderer",
+        }
+    }
+}
+
+/// The lines of a renderer. What it does not draw has its usual look.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RenderedLines {
+    /// The call of a tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<Vec<String>>,
+    /// The result of a tool, a message or an entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Vec<String>>,
+}
+
+/// An editor of an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EditorView {
+    pub component: u64,
+    pub lines: Vec<String>,
+    pub text: String,
+    /// The place of the cursor in the text, in bytes.
+    pub cursor: usize,
+}
+
+/// A completion: the text of the editor after it is chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EditorCompletion {
+    pub label: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    pub text: String,
+    /// In bytes.
+    pub cursor: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_on_the_screen_can_be_taken_back() {
+        for json in [
+            r#"{"method":"setStatus","statusKey":"a","statusText":"b"}"#,
+            r#"{"method":"setRenderer","target":"tool","name":"todo"}"#,
+            r#"{"method":"setEditor","editor":{"component":1}}"#,
+            r#"{"method":"setWorking","message":"thinking"}"#,
+            r#"{"method":"setTitle","title":"x"}"#,
+        ] {
+            let event: ExtensionEvent = serde_json::from_str(json).unwrap();
+            let undo = event.undo().unwrap();
+            assert_ne!(undo, event, "{json}");
+            assert_eq!(undo.slot(), event.slot(), "{json}");
+        }
+        assert_eq!(ExtensionEvent::PasteToEditor { text: String::new() }.undo(), None);
+    }
 }

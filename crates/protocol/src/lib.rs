@@ -5,12 +5,14 @@
 //! |---|---|
 //! | [`client`], `client_queries` | the trait [`Client`], what it returns when a client attaches, and its queries as methods |
 //! | [`engine_client`], [`engine_request`] | the trait [`EngineClient`]: all sessions of an engine; its requests and replies |
+//! | [`session_operation`] | operations on stored sessions |
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
 //! | [`event`], [`extension_event`] | the events that every attached client receives; what extensions show |
+//! | [`extension_input`] | what a client with a screen tells extensions |
 //! | [`explore`] | tries of one prompt: commands, reports, what keeping one did |
 //! | [`prompt`], [`ready_message`], [`question`] | prompts and their queue; messages that a program builds; questions to the user and their answers |
-//! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
+//! | [`error`], `plain_error`, [`version`], [`schema`] | errors as a code and facts; errors of the JSON reader in plain words; the version of the protocol and its JSON schema |
 
 pub mod client;
 mod client_queries;
@@ -21,17 +23,20 @@ pub mod error;
 pub mod event;
 pub mod explore;
 pub mod extension_event;
+pub mod extension_input;
+mod plain_error;
 pub mod prompt;
 pub mod query;
 pub mod question;
 pub mod ready_message;
 pub mod reply;
 pub mod schema;
+pub mod session_operation;
 pub mod session_ref;
 pub mod tree_snapshot;
 pub mod version;
 
-pub use client::{Attached, Client, EventStream, LogPosition, OpenReply};
+pub use client::{Attached, Client, EndedTurn, EventStream, LogPosition, OpenReply};
 pub use command::{ClientCommand, MoveCommand};
 pub use engine_client::{
     EngineClient, ForkOptions, ForkPosition, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,
@@ -40,10 +45,16 @@ pub use engine_client::{
 pub use engine_request::{EngineReply, EngineRequest, ListSessions};
 pub use error::ClientError;
 pub use event::{
-    BacktrackEvent, ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome,
+    BacktrackEvent, ClientEvent, EntryEvent, MoveEvent, MoveReason, RequestedSession, SummarySubject,
+    TurnOutcome,
 };
 pub use explore::{ExploreCommand, ExploreReply, ExploreReport};
-pub use extension_event::{ExtensionEvent, ExtensionInput, NotifyType, WidgetPlacement};
+pub use extension_event::{
+    EditorCompletion, EditorView, ExtensionEvent, FloatPlace, NotifyType, RenderTarget, RenderedLines,
+    THEME_TOKENS, WidgetPlacement,
+};
+pub use extension_input::{ExtensionInput, RenderRequest, RenderSubject};
+pub use plain_error::plain_json_error;
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};
 pub use question::{Dialog, DialogQuestion, OpenQuestion, Question, ToolQuestion, UserAnswer};

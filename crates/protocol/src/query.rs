@@ -29,7 +29,7 @@ pub enum SessionQuery {
     Entry {
         id: EntryId,
     },
-    /// All entries, or those that were stored after one of them.
+    /// The first page of all entries, or of those that were stored after one of them.
     Entries {
         #[serde(default)]
         after: Option<EntryId>,
@@ -178,12 +178,15 @@ pub struct PathAnswer {
     pub unfinished_turn: bool,
 }
 
-/// Entries in the order in which they were stored.
+/// A page of entries, in the order in which they were stored.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntriesAnswer {
     pub entries: Vec<EntryLine>,
     pub leaf_id: Option<EntryId>,
+    /// The `after` of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<EntryId>,
 }
 
 /// A complete entry.
@@ -215,7 +218,7 @@ pub enum LandmarkKind {
     Note,
 }
 
-/// What a status line shows about a session.
+/// What a status line shows about a session. It has many fields because a client reads all of them with one query.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
@@ -241,9 +244,31 @@ pub struct SessionStatus {
     pub has_messages: bool,
     /// The session that this one was forked from.
     pub parent_session_id: Option<SessionId>,
+    /// The session that delegated a task to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_of: Option<SessionId>,
     /// The git branch of the working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
+    /// The lines of the log that are not valid entries, for example after a crash. They are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub invalid_lines: usize,
+}
+
+impl SessionStatus {
+    /// A warning if lines of the log are damaged.
+    pub fn damage_note(&self) -> Option<String> {
+        let lines = match self.invalid_lines {
+            0 => return None,
+            1 => "1 line of this session is damaged and left out".to_owned(),
+            lines => format!("{lines} lines of this session are damaged and left out"),
+        };
+        Some(format!("{lines}; `osier sessions verify {}` lists the damage", self.short_id))
+    }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The models of a session.

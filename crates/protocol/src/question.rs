@@ -56,6 +56,9 @@ pub enum Dialog {
     /// [`crate::ClientCommand::ExtensionInput`]. It ends by itself; `no` ends it early.
     Component {
         component: u64,
+        /// It floats over the screen, at the place that its lines come with.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        floating: bool,
     },
 }
 

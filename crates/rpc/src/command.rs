@@ -1,7 +1,9 @@
 //! The commands, as clients write them.
 
+use osier_protocol::session_operation::{NewStoredSession, SessionOperation};
 use osier_protocol::{
     ApprovalMode, EntryId, ExploreCommand, Image, ListSessions, MoveCommand, NewSessionOptions, UserCommand,
+    plain_json_error,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -59,6 +61,9 @@ macro_rules! commands {
         #[serde(tag = "type", rename_all_fields = "camelCase")]
         pub(crate) enum RpcCommand {
             $(#[serde(rename = $name)] $(#[$meta])* $variant $({ $($body)* })? $(($inner))?,)*
+            /// An operation on a stored session; without a name, on the session of the command.
+            #[serde(skip)]
+            Operation { session: Option<String>, operation: Box<SessionOperation> },
         }
 
         /// The names of all commands.
@@ -132,6 +137,7 @@ commands! {
         #[serde(default)] generation: Option<String>,
         #[serde(default)] without_context: bool,
     },
+    CreateSession "create_session"(NewStoredSession),
     OpenSession "open_session" {
         #[serde(default)] session: Option<String>,
         #[serde(flatten)] options: NewSessionOptions,
@@ -178,11 +184,12 @@ impl RpcRequest {
                 return Err(InvalidRpcRequest {
                     id,
                     name: String::new(),
-                    error: "the command has no type".to_owned(),
+                    error: "the command has no `type`; for example {\"type\": \"get_state\"}".to_owned(),
                 });
             }
         };
-        if !COMMAND_NAMES.contains(&name.as_str()) {
+        let is_operation = SessionOperation::NAMES.contains(&name.as_str());
+        if !is_operation && !COMMAND_NAMES.contains(&name.as_str()) {
             let error = format!("Unknown command: {name}");
             return Err(InvalidRpcRequest { id, name, error });
         }
@@ -190,14 +197,41 @@ impl RpcRequest {
             Some(Value::String(session_id)) => Some(session_id),
             _ => None,
         };
-        match serde_json::from_value(Value::Object(object)) {
+        let command = match is_operation {
+            true => parse_operation(object),
+            false => serde_json::from_value(Value::Object(object)),
+        };
+        match command {
             Ok(command) => Ok(RpcRequest { id, session_id, name, command }),
-            Err(error) => Err(InvalidRpcRequest { id, name, error: error.to_string() }),
+            Err(error) => Err(InvalidRpcRequest { id, name, error: plain_json_error(&error.to_string()) }),
         }
     }
 }
 
+fn parse_operation(mut object: Map<String, Value>) -> serde_json::Result<RpcCommand> {
+    let session = match object.remove("session") {
+        Some(Value::String(session)) => Some(session),
+        _ => None,
+    };
+    let operation = Box::new(serde_json::from_value(Value::Object(object))?);
+    Ok(RpcCommand::Operation { session, operation })
+}
+
 impl RpcCommand {
+    /// Whether the earlier commands for the session must have started. Commands that stop something do not wait, and lists are of
+    /// no session.
+    pub(crate) fn waits_for_earlier(&self) -> bool {
+        !matches!(
+            self,
+            RpcCommand::Abort
+                | RpcCommand::AbortBash
+                | RpcCommand::AbortRetry
+                | RpcCommand::ClearQueue
+                | RpcCommand::ListSessions(_)
+                | RpcCommand::SearchSessions(_)
+        )
+    }
+
     /// Whether the next command is handled before this one has ended. Such commands may take long, or wait for an answer of
     /// the user.
     pub(crate) fn runs_alongside(&self) -> bool {
@@ -228,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_name_is_a_command() {
-        for name in COMMAND_NAMES {
+        for name in COMMAND_NAMES.iter().chain(&SessionOperation::NAMES) {
             let object = json!({ "type": name }).as_object().unwrap().clone();
             if let Err(invalid) = RpcRequest::parse(object) {
                 assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);

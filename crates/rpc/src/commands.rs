@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::command::{RpcCommand, RpcRequest, StreamingBehavior};
 use crate::response::CommandResult;
 use crate::server::RpcServer;
-use crate::session::RpcSession;
+use crate::session::{CommandOrder, RpcSession};
 
 impl RpcServer {
     /// Runs a command and writes its response.
@@ -25,13 +25,13 @@ impl RpcServer {
             Ok(session) => session,
             Err(error) => return self.respond(id.as_ref(), &name, Err(error)).await,
         };
-        let RpcCommand::Prompt { message, streaming_behavior } = command else {
-            let result = self.run_command(&session, id.as_ref(), command).await;
-            return self.respond(id.as_ref(), &name, result).await;
+        let order = match command.waits_for_earlier() {
+            true => Some(session.order.lock().await),
+            false => None,
         };
         // The turn of a prompt is announced after the response.
-        let hold = session.hold_turn();
-        let result = session.prompt(message, streaming_behavior).await;
+        let hold = matches!(command, RpcCommand::Prompt { .. }).then(|| session.hold_turn());
+        let result = self.run_command(&session, order, id.as_ref(), command).await;
         self.respond(id.as_ref(), &name, result).await;
         drop(hold);
     }
@@ -39,21 +39,22 @@ impl RpcServer {
     async fn run_command(
         &self,
         session: &Arc<RpcSession>,
+        order: CommandOrder<'_>,
         id: Option<&Value>,
         command: RpcCommand,
     ) -> CommandResult {
         match command {
             RpcCommand::Prompt { message, streaming_behavior } => {
-                session.prompt(message, streaming_behavior).await
+                session.prompt(order, message, streaming_behavior).await
             }
-            RpcCommand::Steer(message) => session.steer(message, StreamingBehavior::Steer).await,
-            RpcCommand::FollowUp(message) => session.steer(message, StreamingBehavior::FollowUp).await,
-            RpcCommand::Bash(command) => session.bash(id.cloned(), command).await,
+            RpcCommand::Steer(message) => session.steer(order, message, StreamingBehavior::Steer).await,
+            RpcCommand::FollowUp(message) => session.steer(order, message, StreamingBehavior::FollowUp).await,
+            RpcCommand::Bash(command) => session.bash(order, id.cloned(), command).await,
             RpcCommand::Abort => session.abort().await,
             RpcCommand::ClearQueue => session.clear_queue().await,
             RpcCommand::AbortRetry => session.abort_retry().await,
             RpcCommand::AbortBash => session.abort_bash().await,
-            RpcCommand::Compact { custom_instructions } => session.compact(custom_instructions).await,
+            RpcCommand::Compact { custom_instructions } => session.compact(order, custom_instructions).await,
             RpcCommand::GetState => session.state().await,
             RpcCommand::GetMessages => session.messages().await,
             RpcCommand::GetEntries { since } => session.entries(since).await,
@@ -79,32 +80,34 @@ impl RpcServer {
             RpcCommand::SwitchSession { session_path } => self.switch_session(session, session_path).await,
             RpcCommand::Fork { entry_id } => self.fork(session, entry_id).await,
             RpcCommand::Clone => self.clone_session(session).await,
-            RpcCommand::NavigateTree(target) => session.navigate(target).await,
-            RpcCommand::Undo => session.move_with(ClientCommand::Undo).await,
-            RpcCommand::Redo => session.move_with(ClientCommand::Redo).await,
+            RpcCommand::NavigateTree(target) => session.navigate(order, target).await,
+            RpcCommand::Undo => session.move_with(order, ClientCommand::Undo).await,
+            RpcCommand::Redo => session.move_with(order, ClientCommand::Redo).await,
             RpcCommand::UndoCompaction { entry_id } => {
-                session.move_with(ClientCommand::UndoCompaction { entry: entry_id }).await
+                session.move_with(order, ClientCommand::UndoCompaction { entry: entry_id }).await
             }
             RpcCommand::SetLabel { entry_id, label } => {
-                session.store_with(ClientCommand::Label { entry: entry_id, label }).await
+                session.store_with(order, ClientCommand::Label { entry: entry_id, label }).await
             }
             RpcCommand::Compare { left, right } => session.compare(left, right).await,
             RpcCommand::Graft { tip_id, summarize, custom_instructions } => {
                 let graft =
                     ClientCommand::Graft { tip: tip_id, summarize, instructions: custom_instructions };
-                session.store_with(graft).await
+                session.store_with(order, graft).await
             }
             RpcCommand::DeleteBranch { entry_id } => {
-                session.store_with(ClientCommand::DeleteBranch { entry: entry_id }).await
+                session.store_with(order, ClientCommand::DeleteBranch { entry: entry_id }).await
             }
             RpcCommand::RestoreBranch { entry_id } => {
-                session.store_with(ClientCommand::RestoreBranch { entry: entry_id }).await
+                session.store_with(order, ClientCommand::RestoreBranch { entry: entry_id }).await
             }
-            RpcCommand::Resume => session.store_with(ClientCommand::Resume).await,
+            RpcCommand::Resume => session.store_with(order, ClientCommand::Resume).await,
             RpcCommand::GetSubagents => session.subagents().await,
-            RpcCommand::CancelTasks { task } => session.store_with(ClientCommand::CancelTasks { task }).await,
+            RpcCommand::CancelTasks { task } => {
+                session.store_with(order, ClientCommand::CancelTasks { task }).await
+            }
             RpcCommand::SteerTask { task, message } => {
-                session.store_with(ClientCommand::SteerTask { task, text: message }).await
+                session.store_with(order, ClientCommand::SteerTask { task, text: message }).await
             }
             RpcCommand::Explore(command) => session.explore(command).await,
             RpcCommand::GetExplores => session.explores().await,
@@ -112,11 +115,15 @@ impl RpcServer {
                 session.compare_tries(explore, left, right).await
             }
             RpcCommand::SetApprovalMode { mode } => {
-                session.store_with(ClientCommand::SetApproval { mode }).await
+                session.store_with(order, ClientCommand::SetApproval { mode }).await
             }
             RpcCommand::GetSnapshot { since, generation, without_context } => {
                 self.snapshot(session, since, generation, without_context).await
             }
+            RpcCommand::Operation { session: named, operation } => {
+                self.run_operation(session, named, *operation).await
+            }
+            RpcCommand::CreateSession(new) => self.create_session(new).await,
             RpcCommand::OpenSession { session: name, options } => self.open_session(name, options).await,
             RpcCommand::CloseSession => self.close_session(session).await,
             RpcCommand::ListSessions(options) => self.list_sessions(options).await,

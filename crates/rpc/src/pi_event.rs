@@ -114,6 +114,9 @@ pub(crate) enum PiEvent<'a> {
         id: String,
         #[serde(flatten)]
         dialog: Dialog,
+        /// Milliseconds until the dialog closes without an answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
     },
     /// An extension shows something.
     #[serde(rename = "extension_ui_request")]
@@ -148,8 +151,7 @@ pub(crate) enum PiEvent<'a> {
     SessionReset,
     /// The client was too slow and missed events. Entries that it missed follow.
     EventsSkipped,
-    #[serde(untagged)]
-    Backtrack(BacktrackEvent<'a>),
+    Backtrack(&'a BacktrackEvent),
 }
 
 /// The part of a tool result that the model gets.

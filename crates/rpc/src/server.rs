@@ -11,17 +11,20 @@ use async_trait::async_trait;
 use futures_util::poll;
 use osier_protocol::{
     ClientCommand, ClientError, EngineClient, ErrorCode, NewSessionOptions, OpenedSession, SessionRef,
+    plain_json_error,
 };
 use osier_wire::{IncomingFrame, LineReader, Outbox, line_writer};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{IncomingLine, InvalidRpcRequest, RpcRequest};
 use crate::dialogs::DialogResponse;
 use crate::response::{CommandResult, response_line};
-use crate::session::RpcSession;
+use crate::session::{ExtensionRequest, ExtensionRequests, RpcSession};
 
 /// How many commands may run alongside others. The input waits for one of them to end.
 const MAX_ALONGSIDE: usize = 64;
@@ -29,8 +32,10 @@ const MAX_ALONGSIDE: usize = 64;
 /// How many lines may wait for a command that runs alone.
 const MAX_WAITING: usize = 64;
 
-/// How long a command may run on after the client has closed the input.
+/// How long a command may run on after the client has closed the input. Then it is canceled.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take to end after that.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest line in bytes. It leaves room for several images.
 pub const MAX_LINE: usize = 64 << 20;
@@ -62,6 +67,9 @@ pub(crate) struct RpcServer {
     pub(crate) exporter: Arc<dyn HtmlExporter>,
     pub(crate) new_session: NewSessionOptions,
     pub(crate) output: Outbox,
+    pub(crate) requests: ExtensionRequests,
+    /// Held while a session takes the place of another one.
+    pub(crate) replacing: tokio::sync::Mutex<()>,
     open: Mutex<OpenSessions>,
 }
 
@@ -73,8 +81,8 @@ struct OpenSessions {
     others: BTreeMap<String, Arc<RpcSession>>,
 }
 
-/// Serves a client until it closes the input or the output, or until `stop` is set. The engine stays open, and
-/// what runs in it goes on.
+/// Serves a client until it closes the input or the output, or until `stop` is set. At the end of the input, commands that
+/// run are answered; those that take too long are canceled first. The engine stays open, and turns go on.
 pub async fn serve(
     config: RpcConfig,
     input: impl AsyncRead + Send + Unpin,
@@ -82,13 +90,27 @@ pub async fn serve(
 ) -> Result<(), ClientError> {
     let RpcConfig { engine, exporter, session, new_session, stop } = config;
     let (output, _writing) = Outbox::start(line_writer(output));
-    let main = RpcSession::start(session, false, 0, output.clone()).await?;
+    let (requests, requested) = mpsc::unbounded_channel();
+    let main = RpcSession::start(session, false, 0, output.clone(), requests.clone()).await?;
     let open = Mutex::new(OpenSessions { main, others: BTreeMap::new() });
-    let server = Arc::new(RpcServer { engine, exporter, new_session, output, open });
-    let mut alongside = JoinSet::new();
+    let server = Arc::new(RpcServer {
+        engine,
+        exporter,
+        new_session,
+        output,
+        requests,
+        replacing: tokio::sync::Mutex::default(),
+        open,
+    });
+    let (mut alongside, quit) = (JoinSet::new(), CancellationToken::new());
+    let run_commands = async {
+        server.clone().read_commands(LineReader::new(input, MAX_LINE), &mut alongside, &quit).await;
+        server.finish_commands(&mut alongside).await;
+    };
     tokio::select! {
-        () = server.clone().read_commands(LineReader::new(input, MAX_LINE), &mut alongside) => {}
+        () = run_commands => {}
         () = server.output.closed() => {}
+        () = server.follow_requests(requested, &quit) => {}
         () = stop.cancelled() => {}
     }
     server.stop_events();
@@ -104,34 +126,66 @@ type ParsedLine = Result<IncomingLine, InvalidRpcRequest>;
 fn parse_line(line: IncomingFrame) -> ParsedLine {
     let object = match line {
         IncomingFrame::Text(line) => serde_json::from_str(&line).map_err(|error| error.to_string()),
-        IncomingFrame::Invalid(reason) => Err(reason),
+        IncomingFrame::Invalid(reason) | IncomingFrame::Unreadable(reason) => Err(reason),
     };
     let invalid = |reason: String| InvalidRpcRequest {
         id: None,
         name: "parse".to_owned(),
-        error: format!("Failed to parse command: {reason}"),
+        error: format!("Failed to parse command: {}", plain_json_error(&reason)),
     };
     IncomingLine::parse(object.map_err(invalid)?)
 }
 
+/// The lines of the client.
+struct CommandInput<'a, R> {
+    lines: LineReader<R>,
+    /// Lines that were read while a command ran alone.
+    waiting: VecDeque<ParsedLine>,
+    quit: &'a CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> CommandInput<'_, R> {
+    /// The next line. `None` at the end of the input, and when the server ends.
+    async fn next(&mut self) -> Option<ParsedLine> {
+        match self.waiting.pop_front() {
+            Some(line) => Some(line).filter(|_| !self.quit.is_cancelled()),
+            None => self.read().await,
+        }
+    }
+
+    async fn read(&mut self) -> Option<ParsedLine> {
+        self.quit.run_until_cancelled(self.lines.next()).await.flatten().map(parse_line)
+    }
+}
+
 impl RpcServer {
+    /// Does what extensions ask for.
+    async fn follow_requests(
+        &self,
+        mut requests: mpsc::UnboundedReceiver<(Arc<RpcSession>, ExtensionRequest)>,
+        quit: &CancellationToken,
+    ) {
+        while let Some((session, request)) = requests.recv().await {
+            match request {
+                ExtensionRequest::Open(wanted) => self.open_requested(&session, wanted).await,
+                ExtensionRequest::Quit => quit.cancel(),
+            }
+        }
+    }
+
+    /// Reads commands until the input ends or an extension asks the server to end.
     async fn read_commands<R: AsyncRead + Unpin>(
         self: Arc<Self>,
-        mut input: LineReader<R>,
+        input: LineReader<R>,
         alongside: &mut JoinSet<()>,
+        quit: &CancellationToken,
     ) {
-        let mut waiting = VecDeque::new();
-        loop {
-            let Some(line) = (match waiting.pop_front() {
-                Some(line) => Some(line),
-                None => input.next().await.map(parse_line),
-            }) else {
-                return;
-            };
+        let mut input = CommandInput { lines: input, waiting: VecDeque::new(), quit };
+        while let Some(line) = input.next().await {
             match line {
                 Ok(IncomingLine::Command(request)) if !request.command.runs_alongside() => {
                     let run = Box::pin(self.clone().run_request(request));
-                    self.run_and_read(run, &mut input, &mut waiting).await;
+                    self.run_and_read(run, &mut input).await;
                 }
                 Ok(IncomingLine::Command(request)) => self.run_alongside(request, alongside).await,
                 Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
@@ -144,25 +198,41 @@ impl RpcServer {
     async fn run_and_read<R: AsyncRead + Unpin>(
         &self,
         mut run: Pin<Box<impl Future<Output = ()>>>,
-        input: &mut LineReader<R>,
-        waiting: &mut VecDeque<ParsedLine>,
+        input: &mut CommandInput<'_, R>,
     ) {
         loop {
             let line = tokio::select! {
                 biased;
                 () = &mut run => return,
-                line = input.next(), if waiting.len() < MAX_WAITING => line,
+                line = input.read(), if input.waiting.len() < MAX_WAITING => line,
             };
-            match line.map(parse_line) {
+            match line {
                 Some(Ok(IncomingLine::DialogResponse(response))) => self.answer_dialog(response).await,
-                Some(line) => waiting.push_back(line),
-                None => {
-                    // The client is gone, and answers nothing.
-                    let _ = tokio::time::timeout(END_TIMEOUT, run).await;
-                    return;
-                }
+                Some(line) => input.waiting.push_back(line),
+                None => return self.finish(run).await,
             }
         }
+    }
+
+    /// Answers the commands that still run.
+    async fn finish_commands(&self, alongside: &mut JoinSet<()>) {
+        self.finish(async { while alongside.join_next().await.is_some() {} }).await;
+    }
+
+    /// Runs a command to its end although the client sends no more, and answers nothing that it asks.
+    async fn finish(&self, run: impl Future<Output = ()>) {
+        let mut run = std::pin::pin!(run);
+        if timeout(END_TIMEOUT, &mut run).await.is_ok() {
+            return;
+        }
+        let canceling = async {
+            for session in self.all_sessions() {
+                // It is answered with its own error.
+                let _ = session.abort().await;
+            }
+        };
+        // What cannot be canceled ends with the process.
+        let _ = timeout(CANCEL_TIMEOUT, futures_util::future::join(canceling, run)).await;
     }
 
     async fn run_alongside(self: &Arc<Self>, request: RpcRequest, alongside: &mut JoinSet<()>) {

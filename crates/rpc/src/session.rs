@@ -1,13 +1,18 @@
 //! An open session: its client, and the task that writes its events.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::poll;
 use osier_engine::FollowedEvents;
 use osier_protocol::client::AttachedState;
-use osier_protocol::{Client, ClientError, ClientEvent, LogPosition, OpenedSession, SessionInfo};
+use osier_protocol::{
+    Client, ClientCommand, ClientError, ClientEvent, CommandReply, LogPosition, OpenedSession,
+    RequestedSession, SessionInfo,
+};
 use osier_wire::Outbox;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, MutexGuard, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::pi_event::{Dialog, PiEvent};
@@ -23,11 +28,34 @@ pub(crate) struct RpcSession {
     pub(crate) client: Arc<dyn Client>,
     pub(crate) translator: Mutex<Translator>,
     output: Outbox,
+    /// What extensions ask of the server.
+    requests: ExtensionRequests,
     progress: watch::Sender<EventProgress>,
     /// Prompts whose response is not sent yet. Their turn is announced after it.
     prompts_in_flight: watch::Sender<usize>,
+    /// Held by a command until the agent has it, so that commands start in the order of their lines.
+    pub(crate) order: Mutex<()>,
     writer: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
+
+/// What an extension asks of the server.
+#[derive(Debug)]
+pub(crate) enum ExtensionRequest {
+    Open(RequestedSession),
+    Quit,
+}
+
+impl ExtensionRequest {
+    fn of(event: &ClientEvent) -> Option<ExtensionRequest> {
+        match event {
+            ClientEvent::SessionRequested { session } => Some(ExtensionRequest::Open(session.clone())),
+            ClientEvent::QuitRequested => Some(ExtensionRequest::Quit),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) type ExtensionRequests = mpsc::UnboundedSender<(Arc<RpcSession>, ExtensionRequest)>;
 
 /// How far the events are written.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,6 +73,7 @@ impl RpcSession {
         tagged: bool,
         last_dialog: u64,
         output: Outbox,
+        requests: ExtensionRequests,
     ) -> Result<Arc<RpcSession>, ClientError> {
         let OpenedSession { info, client } = opened;
         let mut translator = Translator::new(tagged.then(|| info.id.to_string()));
@@ -67,8 +96,10 @@ impl RpcSession {
             client,
             translator: Mutex::new(translator),
             output,
+            requests,
             progress: watch::Sender::new(progress),
             prompts_in_flight: watch::Sender::new(0),
+            order: Mutex::default(),
             writer: std::sync::Mutex::default(),
         });
         session.write_state(state).await;
@@ -96,6 +127,9 @@ impl RpcSession {
                 lines.extend(translator.handle(&event));
             }
         }
+        for event in &state.running {
+            lines.extend(translator.handle(event));
+        }
         for question in &state.open_questions {
             translator.ask(question.id, &question.question, question.agent.as_deref());
         }
@@ -103,7 +137,7 @@ impl RpcSession {
             let texts: Vec<&str> = state.returned_prompts.iter().map(|prompt| prompt.text.as_str()).collect();
             let dialog = Dialog::SetEditorText { text: texts.join("\n\n") };
             let id = translator.dialogs.next_id();
-            translator.emit(&PiEvent::ExtensionUiRequest { id, dialog });
+            translator.emit(&PiEvent::ExtensionUiRequest { id, dialog, timeout: None });
         }
         lines.extend(translator.drain_lines());
         self.write(lines).await;
@@ -113,6 +147,10 @@ impl RpcSession {
         while let Ok(event) = events.next().await {
             if event == ClientEvent::TurnStarted {
                 self.wait_for_prompts().await;
+            }
+            if let Some(request) = ExtensionRequest::of(&event) {
+                // The server may have ended.
+                let _ = self.requests.send((self.clone(), request));
             }
             let mut translator = self.translator.lock().await;
             let lines = translator.handle(&event);
@@ -144,6 +182,21 @@ impl RpcSession {
         let lines = translator.drain_lines();
         self.write(lines).await;
         result
+    }
+
+    /// Sends a command. As soon as the agent has it, the next one may start.
+    pub(crate) async fn send_in_order(
+        &self,
+        order: CommandOrder<'_>,
+        command: ClientCommand,
+    ) -> Result<CommandReply, ClientError> {
+        let mut sending = self.client.send(command);
+        // The first step gives it to the agent.
+        if let Poll::Ready(reply) = poll!(&mut sending) {
+            return reply;
+        }
+        drop(order);
+        sending.await
     }
 
     /// A response to a prompt is written before the events of its turn. The guard ends that.
@@ -195,6 +248,9 @@ impl Drop for RpcSession {
         self.stop_events();
     }
 }
+
+/// See [`RpcSession::order`]. `None` for a command that waits for no other.
+pub(crate) type CommandOrder<'a> = Option<MutexGuard<'a, ()>>;
 
 /// See [`RpcSession::hold_turn`].
 #[derive(Debug)]

@@ -73,6 +73,7 @@ impl Translator {
     pub(crate) fn handle(&mut self, event: &ClientEvent) -> Vec<String> {
         match event {
             ClientEvent::Entry(entry) => self.handle_entry(entry),
+            ClientEvent::Backtrack(backtrack) => self.emit(&PiEvent::Backtrack(backtrack)),
             ClientEvent::DraftStarted { id, off_path } => {
                 if *off_path {
                     self.drafts_elsewhere.insert(id.clone());
@@ -122,6 +123,8 @@ impl Translator {
             ClientEvent::Explore { report } => self.emit(&PiEvent::Explore { report }),
             ClientEvent::Notice { text } => self.notify(text, "info"),
             ClientEvent::Extension(event) => self.handle_extension(event),
+            // The server does these.
+            ClientEvent::SessionRequested { .. } | ClientEvent::QuitRequested => {}
         }
         self.drain_lines()
     }
@@ -199,7 +202,7 @@ impl Translator {
     pub(crate) fn notify(&mut self, text: &str, notify_type: &'static str) {
         let id = self.dialogs.next_id();
         let dialog = Dialog::Notify { message: text.to_owned(), notify_type };
-        self.emit(&PiEvent::ExtensionUiRequest { id, dialog });
+        self.emit(&PiEvent::ExtensionUiRequest { id, dialog, timeout: None });
     }
 
     fn handle_extension(&mut self, event: &ExtensionEvent) {
@@ -209,15 +212,16 @@ impl Translator {
             }
             // The lines that extensions print are not part of the protocol.
             ExtensionEvent::Log { .. } => {}
-            // Only a screen can show these. As in pi, programs do not get them.
-            ExtensionEvent::Component { .. }
-            | ExtensionEvent::SetShortcut { .. }
-            | ExtensionEvent::SetFooter { .. }
-            | ExtensionEvent::SetHeader { .. } => {}
-            event => {
+            ExtensionEvent::Notify { .. }
+            | ExtensionEvent::SetStatus { .. }
+            | ExtensionEvent::SetWidget { .. }
+            | ExtensionEvent::SetTitle { .. }
+            | ExtensionEvent::SetEditorText { .. } => {
                 let id = self.dialogs.next_id();
                 self.emit(&PiEvent::ExtensionShow { id, event });
             }
+            // Only a screen can show the others. As in pi, programs do not get them.
+            _ => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use osier_store::{LineSource, LogVersion, Store};
+use osier_tree::short_ids::{first_eight, has_prefix};
 use osier_tree::{EntryDraft, Header, Place, PlanError, Seq, SessionTree};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,6 +33,7 @@ struct SessionInner {
     key: String,
     header: Header,
     file: Option<std::path::PathBuf>,
+    invalid_lines: usize,
     env: SessionEnv,
     mailbox: mpsc::UnboundedSender<WriterMessage>,
     state: watch::Receiver<Arc<SessionState>>,
@@ -51,6 +53,7 @@ impl Session {
         };
         let loaded = load_session(&*store, key).await?;
         let (header, file) = (loaded.opened.header.clone(), loaded.opened.file.clone());
+        let invalid_lines = loaded.opened.invalid_lines;
         let writer = SessionWriter::new(store.clone(), key.to_owned(), env.clone(), loaded);
         let state = writer.subscribe_state();
         let (mailbox, receiver) = mpsc::unbounded_channel();
@@ -58,7 +61,8 @@ impl Session {
         let span = tracing::error_span!("session", id = %header.id);
         tokio::spawn(writer.run(receiver, watch).instrument(span));
         let key = key.to_owned();
-        Ok(Session { inner: Arc::new(SessionInner { store, key, header, file, env, mailbox, state }) })
+        let inner = SessionInner { store, key, header, file, invalid_lines, env, mailbox, state };
+        Ok(Session { inner: Arc::new(inner) })
     }
 
     /// Creates a session with these first lines, atomically, and opens it.
@@ -83,15 +87,30 @@ impl Session {
         Session::open(store, &header.id, env).await
     }
 
-    /// A new session id whose first eight characters are unique in the store, because users refer to sessions by
-    /// them.
-    pub async fn new_session_id(store: &dyn Store, env: &SessionEnv) -> Result<String, SessionError> {
-        loop {
-            let id = env.ids.session();
-            if store.find_ids(osier_tree::short_ids::first_eight(&id)).await?.is_empty() {
-                return Ok(id);
+    /// New session ids whose first eight characters are unique in the store, because users refer to sessions by them.
+    pub async fn new_session_ids(
+        store: &dyn Store,
+        env: &SessionEnv,
+        count: usize,
+    ) -> Result<Vec<String>, SessionError> {
+        let mut ids: Vec<String> = Vec::with_capacity(count);
+        while ids.len() < count {
+            let new: Vec<String> = (ids.len()..count).map(|_| env.ids.session()).collect();
+            let short: Vec<&str> = new.iter().map(|id| first_eight(id)).collect();
+            let taken = store.find_ids_with_any(&short).await?;
+            for id in &new {
+                if !taken.iter().chain(&ids).any(|other| has_prefix(other, first_eight(id))) {
+                    ids.push(id.clone());
+                }
             }
         }
+        Ok(ids)
+    }
+
+    /// A new session id; see [`Session::new_session_ids`].
+    pub async fn new_session_id(store: &dyn Store, env: &SessionEnv) -> Result<String, SessionError> {
+        let ids = Session::new_session_ids(store, env, 1).await?;
+        Ok(ids.into_iter().next().unwrap_or_else(|| env.ids.session()))
     }
 
     pub fn id(&self) -> &str {
@@ -105,6 +124,11 @@ impl Session {
 
     pub fn header(&self) -> &Header {
         &self.inner.header
+    }
+
+    /// The number of lines that were not valid entries when the session was opened.
+    pub fn invalid_lines(&self) -> usize {
+        self.inner.invalid_lines
     }
 
     /// The path of the log, if it is a file.

@@ -52,7 +52,7 @@ pub use event::{SessionEvent, SessionEvents};
 pub use fork::ForkLines;
 pub use gate::{Gate, GateVerdict, PlannedChange};
 pub use handle::{Session, chain_drafts};
-pub use search::{SearchErrors, filter_cards, matches_messages};
+pub use search::{SearchErrors, filter_cards, search_messages};
 pub use snapshot::{KnownRevision, SnapshotOptions};
 pub use state::{SessionState, StateAge};
 pub use stores::{FindResult, ListResult, LocatedSession, Stores, UnavailableStore};

@@ -105,7 +105,7 @@ async fn from_lines(store: &dyn Store, id: &str, version: LogVersion) -> Result<
 /// bodies.
 enum FoldLine {
     FullLine(Vec<u8>),
-    Fields(Entry<'static>),
+    Fields(Box<Entry<'static>>),
 }
 
 impl FoldLine {
@@ -115,19 +115,19 @@ impl FoldLine {
             return Ok(FoldLine::FullLine(line.to_vec()));
         }
         let nothing = parse_entry(br#"{"type":"","id":""}"#).map_err(|_| StoreError::Replaced)?;
-        Ok(FoldLine::Fields(Entry {
+        Ok(FoldLine::Fields(Box::new(Entry {
             kind: entry.kind,
             id: entry.id.into_owned().into(),
             parent: entry.parent.map(|parent| parent.into_owned().into()),
             target: entry.target.map(|target| target.into_owned().into()),
             ..nothing
-        }))
+        })))
     }
 
     fn entry(&self) -> Option<Entry<'_>> {
         match self {
             FoldLine::FullLine(line) => parse_entry(line).ok(),
-            FoldLine::Fields(entry) => Some(entry.clone()),
+            FoldLine::Fields(entry) => Some(Entry::clone(entry)),
         }
     }
 }

@@ -5,52 +5,78 @@ use std::sync::Arc;
 
 use osier_store::{PagedHeads, Store, StoreError, for_each_line};
 use osier_tree::entry::{MessageRole, parse_entry};
-use osier_tree::projection::card::{Card, message_text};
-use osier_tree::projection::preview::display_text;
-use osier_tree::search_query::SearchQuery;
+use osier_tree::projection::card::Card;
+use osier_tree::search_query::{
+    CardMatcher, MessageMatches, MessageSearch, SearchDetail, SearchQuery, for_each_searched_text,
+    is_searched,
+};
 use osier_tree::{EntryKind, Seq};
+use rustc_hash::FxHashMap;
 
 use crate::{Session, SessionEnv, SessionError, Stores};
 
-/// Whether the messages of a session match the parts that its card does not match. A deleted session does not
-/// match. Leaves no log open.
-pub async fn matches_messages(
-    query: &SearchQuery,
-    card: &Card,
+/// Searches the messages of sessions. Returns the matches in the order of the cards. A deleted session does not match.
+/// Leaves no log open.
+pub async fn search_messages(
+    query: &Arc<SearchQuery>,
+    cards: &[Card],
     stores: &Stores,
-) -> Result<bool, SessionError> {
-    let Some(store) = stores.get(&card.store) else { return Ok(false) };
-    let store = store.new_instance().unwrap_or_else(|| store.clone());
-    let mut query_match = query.match_card(card);
-    let read = for_each_message_text(&store, card, |text| {
-        query_match.match_text(text);
-        query_match.is_complete()
-    });
-    match read.await {
-        Ok(()) => Ok(query_match.is_complete()),
-        Err(SessionError::Store(StoreError::NotFound { .. } | StoreError::Vanished { .. })) => Ok(false),
-        Err(error) => Err(error),
+    detail: SearchDetail,
+) -> (Vec<MessageMatches>, SearchErrors) {
+    let mut matches = vec![MessageMatches::default(); cards.len()];
+    let mut errors = SearchErrors::default();
+    let mut by_store: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    for (at, card) in cards.iter().enumerate() {
+        by_store.entry(&card.store).or_default().push(at);
     }
+    for (name, numbers) in by_store {
+        let Some(store) = stores.get(name) else { continue };
+        let cards: Vec<Card> = numbers.iter().map(|at| cards[*at].clone()).collect();
+        let results = search_store(query, &cards, store, detail).await;
+        for ((at, card), result) in numbers.into_iter().zip(&cards).zip(results) {
+            matches[at] = errors.record(card, result);
+        }
+    }
+    (matches, errors)
+}
+
+async fn search_store(
+    query: &Arc<SearchQuery>,
+    cards: &[Card],
+    store: &Arc<dyn Store>,
+    detail: SearchDetail,
+) -> Vec<Result<MessageMatches, SessionError>> {
+    if let Some(results) = store.search_messages(query, cards, detail).await {
+        return results.into_iter().map(|result| Ok(result?)).collect();
+    }
+    let mut results = Vec::with_capacity(cards.len());
+    for card in cards {
+        let search = MessageSearch::new(query, card, detail, &mut CardMatcher::default());
+        results.push(match search_session(search, store, card).await {
+            Err(SessionError::Store(StoreError::NotFound { .. } | StoreError::Vanished { .. })) => {
+                Ok(MessageMatches::default())
+            }
+            result => result,
+        });
+    }
+    results
 }
 
 /// The sessions that match: matches of the card first, otherwise in the given order.
 pub async fn filter_cards(
-    query: &SearchQuery,
+    query: &Arc<SearchQuery>,
     cards: Vec<Card>,
     stores: &Stores,
 ) -> (Vec<Card>, SearchErrors) {
-    let mut unread = SearchErrors::default();
-    let fits = query.score_cards(&cards);
-    let (mut by_name, mut by_text) = (Vec::new(), Vec::new());
-    for (card, fit) in cards.into_iter().zip(fits) {
-        if fit.is_some() {
-            by_name.push(card);
-        } else if unread.record(&card, matches_messages(query, &card, stores).await) {
-            by_text.push(card);
-        }
+    let scores = query.score_cards(&cards);
+    let (mut by_card, mut others) = (Vec::new(), Vec::new());
+    for (card, score) in cards.into_iter().zip(scores) {
+        if score.is_some() { by_card.push(card) } else { others.push(card) }
     }
-    by_name.append(&mut by_text);
-    (by_name, unread)
+    let (matches, errors) = search_messages(query, &others, stores, SearchDetail::default()).await;
+    let by_text = others.into_iter().zip(matches).filter(|(_, matches)| matches.is_match);
+    by_card.extend(by_text.map(|(card, _)| card));
+    (by_card, errors)
 }
 
 /// The sessions that could not be searched.
@@ -62,14 +88,14 @@ pub struct SearchErrors {
 }
 
 impl SearchErrors {
-    /// Returns whether the session matches. Counts an error as no match.
-    pub fn record(&mut self, card: &Card, matches: Result<bool, SessionError>) -> bool {
-        matches.unwrap_or_else(|error| {
+    /// Returns the matches. Counts an error as no match.
+    fn record(&mut self, card: &Card, result: Result<MessageMatches, SessionError>) -> MessageMatches {
+        result.unwrap_or_else(|error| {
             if self.count == 0 {
                 self.first = format!("{}: {}", card.short_id, error_chain(&error));
             }
             self.count += 1;
-            false
+            MessageMatches::default()
         })
     }
 
@@ -101,22 +127,21 @@ impl From<StoreError> for ReadStop {
     }
 }
 
-/// Calls `each` with the text of every user and assistant message on branches that are not deleted, until it returns
-/// `true`.
-async fn for_each_message_text(
+/// Searches every user and assistant message on branches that are not deleted, until enough is known.
+async fn search_session(
+    mut search: MessageSearch<'_>,
     store: &Arc<dyn Store>,
     card: &Card,
-    mut each: impl FnMut(&str) -> bool,
-) -> Result<(), SessionError> {
+) -> Result<MessageMatches, SessionError> {
+    let store = store.new_instance().unwrap_or_else(|| store.clone());
     let key = card.file.as_deref().unwrap_or(&card.id);
     let opened = store.open(key).await?;
-    let mut heads = PagedHeads::new(&**store, key, opened.version);
+    let mut heads = PagedHeads::new(&*store, key, opened.version);
     let (mut wanted, mut any_deleted) = (Vec::new(), false);
     for seq in (0..opened.version.entries).map(Seq::new) {
         let head = heads.get(seq).await?;
         any_deleted |= head.kind == EntryKind::DeleteBranch;
-        if head.kind == EntryKind::Message && matches!(head.role, MessageRole::User | MessageRole::Assistant)
-        {
+        if is_searched(head.kind, head.role) {
             wanted.push(seq);
         }
     }
@@ -125,18 +150,15 @@ async fn for_each_message_text(
         let hidden = Session::open(store.clone(), key, env).await?.tree().hidden_entries();
         wanted.retain(|seq| !hidden.contains(seq));
     }
-    let read =
-        for_each_line(&**store, key, opened.version.generation, &wanted, |_, line| match parse_entry(line) {
-            Ok(entry)
-                if each(&display_text(&entry).unwrap_or_default())
-                    || each(&entry.message.map(message_text).unwrap_or_default()) =>
-            {
-                Err(ReadStop::Enough)
-            }
-            _ => Ok(()),
-        });
+    let read = for_each_line(&*store, key, opened.version.generation, &wanted, |_, line| {
+        if let Ok(entry) = parse_entry(line) {
+            let is_user = entry.role == MessageRole::User;
+            for_each_searched_text(&entry, |text| search.add(&entry.id, is_user, text));
+        }
+        if search.is_done() { Err(ReadStop::Enough) } else { Ok(()) }
+    });
     match read.await {
-        Ok(()) | Err(ReadStop::Enough) => Ok(()),
+        Ok(()) | Err(ReadStop::Enough) => Ok(search.finish()),
         Err(ReadStop::Failed(error)) => Err(error),
     }
 }

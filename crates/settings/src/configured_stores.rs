@@ -61,6 +61,7 @@ fn database(name: &str, spec: &StoreSpec, credentials: &Credentials, home: &Home
     let limits = Limits {
         connect_timeout: spec.timeout,
         list_connect_timeout: spec.timeout.min(LIST_TIMEOUT),
+        hold_timeout: spec.lease,
         ..Limits::default()
     };
     MySqlStore::new(name, &credentials, limits).ok()

@@ -2,7 +2,7 @@
 //! the length of the log.
 
 use osier_store::{LineBatch, StoreError};
-use osier_tree::entry::{EntryKind, EntryReason, MessageRole, flag};
+use osier_tree::entry::{EntryKind, EntryReason, MessageParts, MessageRole, flag};
 use osier_tree::head_record;
 use osier_tree::{Entry, Head, Heads, Seq};
 use rustc_hash::FxHashMap;
@@ -274,6 +274,7 @@ fn entry_with_id(id: &str) -> Entry<'_> {
         target: None,
         time: None,
         message: None,
+        message_parts: MessageParts::default(),
         message_offset: 0,
     }
 }

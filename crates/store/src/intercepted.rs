@@ -165,6 +165,11 @@ impl<I: StoreInterceptor> Store for InterceptedStore<I> {
         self.inner.find_ids(prefix).await
     }
 
+    async fn find_ids_with_any(&self, prefixes: &[&str]) -> Result<Vec<String>, StoreError> {
+        self.interceptor.before_other_call().await?;
+        self.inner.find_ids_with_any(prefixes).await
+    }
+
     async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
         self.interceptor.before_other_call().await?;
         self.inner.acquire_lease(lease, in_the_way).await

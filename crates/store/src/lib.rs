@@ -18,7 +18,8 @@
 //! | `file/listing.rs` | lists of sessions, read only as far as needed |
 //! | `file/names.rs`, `file/file_identity.rs` | names of folders and files; which file a path refers to now |
 //! | `file/replace.rs` | creating files atomically; replacing a log |
-//! | `file/index.rs`, `file/index/`, `file/cards.rs`, `file/previews.rs` | caches |
+//! | `file/index.rs`, `file/index/`, `file/cards.rs`, `file/previews.rs`, `file/texts.rs`, `file/texts/` | caches |
+//! | `file/parallel.rs` | work on many files at once |
 
 mod batch;
 #[cfg(any(test, feature = "contract"))]

@@ -79,7 +79,10 @@ impl PreviewTexts {
     pub(crate) fn push(&mut self, added: &str) {
         if let TextStorage::InMemory(text) = &mut self.storage {
             // A preview must stay on one line.
-            text.extend(added.chars().map(|ch| if ch == '\n' { ' ' } else { ch }));
+            match added.contains('\n') {
+                true => text.push_str(&added.replace('\n', " ")),
+                false => text.push_str(added),
+            }
             self.ends.push(text.len() as u32);
             text.push('\n');
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::Previews;
+use osier_tree::search_query::{MessageMatches, SearchDetail, SearchQuery};
 use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds, first_eight};
 use osier_tree::{Head, Header, Heads, Seq};
 use serde::Serialize;
@@ -193,6 +194,10 @@ pub trait Store: Send + Sync + Debug {
     /// The card of one session.
     async fn card(&self, id: &str) -> Result<Card, StoreError>;
 
+    /// Announces that the next log to be opened is for a tree, which needs previews. A store that must read a whole log to open
+    /// it then makes them in the same pass.
+    fn expect_previews(&self) {}
+
     /// The one-line previews of the entries of a log, at least of the entries that `version` counts. A tool result is
     /// previewed by its call.
     async fn previews(&self, id: &str, version: LogVersion) -> Result<PreviewTexts, StoreError> {
@@ -206,8 +211,28 @@ pub trait Store: Send + Sync + Debug {
         Ok(texts)
     }
 
+    /// Searches the messages of these sessions for what their cards do not match. A deleted session does not match. `None` if
+    /// the store has no index of its messages: the caller must read them.
+    async fn search_messages(
+        &self,
+        _query: &Arc<SearchQuery>,
+        _cards: &[Card],
+        _detail: SearchDetail,
+    ) -> Option<Vec<Result<MessageMatches, StoreError>>> {
+        None
+    }
+
     /// The full ids that start with `prefix`, ignoring case, sorted.
     async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
+
+    /// The ids that start with one of these prefixes. One look at the store is enough for all of them.
+    async fn find_ids_with_any(&self, prefixes: &[&str]) -> Result<Vec<String>, StoreError> {
+        let mut ids = Vec::new();
+        for prefix in prefixes {
+            ids.extend(self.find_ids(prefix).await?);
+        }
+        Ok(ids)
+    }
 
     /// The shortest prefix of a session's id, at least eight characters, that is unique in this store.
     async fn short_id(&self, id: &str) -> Result<String, StoreError> {

@@ -8,7 +8,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fantoccini::elements::Element;
 use fantoccini::error::CmdError;
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -131,35 +130,36 @@ impl Browser {
         }
     }
 
-    /// Clicks an element. One that the page replaces meanwhile is found again.
+    /// Clicks an element as soon as nothing covers it. The place is found and clicked in one step of the page: it may move or be
+    /// replaced at any time, and a click of the driver would then hit something else.
     pub async fn click(&self, selector: &str) {
-        let click = async {
+        self.wait_until(&format!("({PRESS})({})", json!(selector))).await;
+    }
+
+    /// Types into an element. Special keys are the characters of `fantoccini::key::Key`. An element that the page replaces or shows
+    /// meanwhile is found again.
+    pub async fn type_into(&self, selector: &str, keys: &str) {
+        let visible = format!("document.querySelector({})?.checkVisibility()", json!(selector));
+        let type_keys = async {
             loop {
-                match self.find(selector).await.click().await {
+                self.wait_until(&visible).await;
+                let Ok(element) = self.client.find(Locator::Css(selector)).await else { continue };
+                match element.send_keys(keys).await {
                     Ok(()) => return,
-                    Err(error) if error.is_stale_element_reference() => {}
+                    // Nothing was typed.
+                    Err(error)
+                        if error.is_stale_element_reference() || error.is_element_not_interactable() => {}
                     Err(error) => panic!("{selector}: {error}"),
                 }
             }
         };
-        limited(selector, click).await;
-    }
-
-    /// Types into an element. Special keys are the characters of `fantoccini::key::Key`.
-    pub async fn type_into(&self, selector: &str, keys: &str) {
-        run(selector, self.find(selector).await.send_keys(keys)).await;
+        limited(selector, type_keys).await;
     }
 
     /// Types into the element that has the focus.
     pub async fn press(&self, keys: &str) {
         let focused = run("active element", self.client.active_element()).await;
         run(keys, focused.send_keys(keys)).await;
-    }
-
-    /// Waits for an element: the page may be replacing it.
-    async fn find(&self, selector: &str) -> Element {
-        let wait = self.client.wait().at_most(CONDITION_TIMEOUT);
-        run(selector, wait.for_element(Locator::Css(selector))).await
     }
 
     /// Evaluates a script in every page from now on, before its own scripts.
@@ -256,6 +256,24 @@ fn try_start_driver() -> Option<(Child, u16)> {
     });
     Some((guard, port?))
 }
+
+/// Presses an element with the mouse, and returns whether it could: it must be enabled and in view, with nothing before it.
+const PRESS: &str = r"(selector) => {
+  const part = document.querySelector(selector);
+  if (!part?.checkVisibility() || part.disabled) return false;
+  const inView = () => { const box = part.getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; };
+  const isFree = ([x, y]) => { const top = document.elementFromPoint(x, y); return top !== null && (part.contains(top) || top.closest('label')?.contains(part)); };
+  if (!isFree(inView())) part.scrollIntoView({ block: 'center', behavior: 'instant' });
+  if (!isFree(inView())) return false;
+  const [clientX, clientY] = inView();
+  const options = { bubbles: true, cancelable: true, composed: true, clientX, clientY, button: 0, pointerId: 1, isPrimary: true };
+  const pressed = part.dispatchEvent(new PointerEvent('pointerdown', options)) && part.dispatchEvent(new MouseEvent('mousedown', options));
+  if (pressed) (part.closest('a[href], button, input, select, textarea, summary, [tabindex]') ?? document.activeElement)?.focus({ preventScroll: true });
+  part.dispatchEvent(new PointerEvent('pointerup', options));
+  part.dispatchEvent(new MouseEvent('mouseup', options));
+  part.click();
+  return true;
+}";
 
 /// An expression for the text of a page that has too little contrast: less than 4.5:1. Empty if there is none.
 pub const LOW_CONTRAST: &str = r"(() => {

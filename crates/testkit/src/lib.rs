@@ -6,6 +6,8 @@
 #[cfg(feature = "browser")]
 pub mod browser;
 mod draw;
+#[cfg(feature = "browser")]
+pub mod hostile;
 mod message;
 mod random;
 mod script;

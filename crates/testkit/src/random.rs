@@ -151,7 +151,7 @@ impl RandomLogWriter {
 
     fn rare_body(&mut self, content: &str) -> Value {
         let target = self.target_id();
-        match self.random.below(9) {
+        match self.random.below(11) {
             0 => {
                 json!({ "type": "custom", "customType": "osier.delete_branch", "data": { "targetId": target } })
             }
@@ -165,7 +165,15 @@ impl RandomLogWriter {
             4 => json!({ "type": "model_change", "provider": "p", "modelId": "m" }),
             5 => json!({ "type": "subagent_batch", "content": { "tasks": [], "status": "running" } }),
             6 => self.message_entry(&json!({ "role": "system", "content": content })),
-            7 => json!({ "type": "custom", "customType": "x", "data": content }),
+            7 => {
+                let results = json!([{ "id": "t", "status": "completed", "summary": content }]);
+                json!({ "type": "subagent_result", "content": { "batchId": target, "status": "completed", "results": results }, "usage": usage(3, 1) })
+            }
+            8 => {
+                let number = 1 + self.random.below(3);
+                json!({ "type": "custom", "customType": "osier.explore_try", "data": { "exploreId": target, "try": number, "tries": 3, "prompt": content, "place": { "kind": "worktree" } } })
+            }
+            9 => json!({ "type": "custom", "customType": "x", "data": content }),
             _ => {
                 json!({ "type": "custom", "customType": "osier.entry_update", "data": { "targetId": target, "status": "completed" } })
             }

@@ -99,7 +99,7 @@ fn scale_down(image: DynamicImage, limits: &ToolLimits) -> Option<(ResultBlock, 
 fn encode(image: &DynamicImage, most: usize) -> Option<ResultBlock> {
     let mut png = Vec::new();
     let fits = |bytes: &Vec<u8>| !bytes.is_empty() && encoded_len(bytes.len()) <= most;
-    if image.write_to(Cursor::new(&mut png), ImageFormat::Png).is_ok() && fits(&png) {
+    if image.write_to(&mut Cursor::new(&mut png), ImageFormat::Png).is_ok() && fits(&png) {
         return Some(image_block(&png, ImageFormat::Png));
     }
     if image.color().has_alpha() {
@@ -136,7 +136,7 @@ mod tests {
 
     fn file(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
         let mut bytes = Vec::new();
-        image.write_to(Cursor::new(&mut bytes), format).unwrap();
+        image.write_to(&mut Cursor::new(&mut bytes), format).unwrap();
         bytes
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn decompression_bomb_is_refused_before_decoding() {
         let mut png = Vec::new();
         let black = image::GrayImage::new(16_000, 9_000);
-        DynamicImage::ImageLuma8(black).write_to(Cursor::new(&mut png), ImageFormat::Png).unwrap();
+        DynamicImage::ImageLuma8(black).write_to(&mut Cursor::new(&mut png), ImageFormat::Png).unwrap();
         assert!(png.len() < 1 << 20, "{}", png.len());
         let refused = encode_for_model(&png, ImageFormat::Png, &ToolLimits::default()).unwrap_err();
         assert_eq!(refused, "it is too large: decoding it would take more than 128.0 MB");

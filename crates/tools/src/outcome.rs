@@ -27,12 +27,14 @@ pub struct ToolOutcome {
     /// An object (or null) that the model does not see.
     pub details: Value,
     pub is_error: bool,
+    /// The turn ends after this call, if all other calls of the reply want that too.
+    pub ends_turn: bool,
 }
 
 impl ToolOutcome {
     pub fn text(text: impl Into<String>) -> ToolOutcome {
         let content = vec![ResultBlock::Text { text: text.into() }];
-        ToolOutcome { content, details: Value::Null, is_error: false }
+        ToolOutcome { content, details: Value::Null, is_error: false, ends_turn: false }
     }
 
     /// A failure. The text says what went wrong and what to do next.

@@ -106,6 +106,11 @@ pub trait Toolbox: Send + Sync + Debug {
     /// All specs, in the order in which the model sees them.
     fn specs(&self) -> Vec<ToolSpec>;
 
+    /// What the system prompt says about tools, beyond their descriptions.
+    fn prompt_section(&self) -> Option<String> {
+        None
+    }
+
     /// See [`Tool::preview`].
     async fn preview(&self, call: &ToolCall, ctx: &ToolContext) -> Result<Preview, ToolOutcome>;
 

@@ -5,11 +5,12 @@
 use std::borrow::Cow;
 
 pub use crate::kind::{EntryKind, EntryReason, MessageRole, flag};
-use crate::scan::{NotJson, RawJson, Scanner};
+use crate::scan::{ArrayEnd, NotJson, RawJson, Scanner};
 use crate::time::{self, Millis};
 
 /// A parsed line of a log.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly all lines are entries")]
 pub enum ParsedLine<'a> {
     Entry(Entry<'a>),
     /// `type: "session"`. Only the first one in a log is its header.
@@ -47,8 +48,25 @@ pub struct Entry<'a> {
     pub target: Option<Cow<'a, str>>,
     pub time: Option<Millis>,
     pub message: Option<RawJson<'a>>,
+    /// Fields of the message that lists and trees need, so that they need not scan it again.
+    pub message_parts: MessageParts<'a>,
     /// The offset of the message if it has content and is the last member of the line (the usual case); otherwise 0.
     pub message_offset: u16,
+}
+
+/// Fields of a message.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MessageParts<'a> {
+    pub content: Option<RawJson<'a>>,
+    pub usage: Option<RawJson<'a>>,
+    pub timestamp: Option<RawJson<'a>>,
+    pub tool_call_id: Option<RawJson<'a>>,
+    /// The text to show instead of the content, of the message or else of its line.
+    pub ui_content: Option<RawJson<'a>>,
+    /// The text of the first block, if that is a text block.
+    pub first_text: Option<RawJson<'a>>,
+    /// The content from its first tool call on, which is the end of an array.
+    pub(crate) calls: Option<ArrayEnd<'a>>,
 }
 
 impl<'a> Entry<'a> {
@@ -107,6 +125,7 @@ struct EntryFields<'a> {
     first_kept: Option<Cow<'a, str>>,
     time: Option<Millis>,
     data: Option<RawJson<'a>>,
+    ui_content: Option<RawJson<'a>>,
     message: Option<RawJson<'a>>,
     message_fields: MessageFields<'a>,
     flags: u8,
@@ -117,14 +136,17 @@ struct EntryFields<'a> {
 struct MessageFields<'a> {
     role: Option<Cow<'a, str>>,
     stop_reason: Option<Cow<'a, str>>,
-    content: ContentFields,
+    content: ContentFields<'a>,
+    parts: MessageParts<'a>,
 }
 
 #[derive(Default)]
-struct ContentFields {
+struct ContentFields<'a> {
     present: bool,
     has_text: bool,
     calls: u8,
+    first_text: Option<RawJson<'a>>,
+    calls_start: Option<usize>,
 }
 
 impl<'a> EntryFields<'a> {
@@ -132,14 +154,15 @@ impl<'a> EntryFields<'a> {
         scanner.object(|scanner, key| {
             match key {
                 b"message" => return self.scan_message(scanner),
-                b"type" => self.kind = scanner.value()?.text(),
-                b"id" => self.id = scanner.value()?.text(),
-                b"parentId" => self.parent = scanner.value()?.text(),
+                b"type" => self.kind = scanner.text()?,
+                b"id" => self.id = scanner.text()?,
+                b"parentId" => self.parent = scanner.text()?,
                 b"timestamp" => self.time = parse_time(scanner.value()?),
-                b"customType" => self.custom_type = scanner.value()?.text(),
-                b"targetId" => self.target = scanner.value()?.text(),
-                b"firstKeptEntryId" => self.first_kept = scanner.value()?.text(),
+                b"customType" => self.custom_type = scanner.text()?,
+                b"targetId" => self.target = scanner.text()?,
+                b"firstKeptEntryId" => self.first_kept = scanner.text()?,
                 b"data" => self.data = Some(scanner.value()?),
+                b"uiContent" => self.ui_content = Some(scanner.value()?),
                 b"display" => self.set_flag(flag::NOT_SHOWN, scanner.value()?.is_false()),
                 b"inContext" => self.set_flag(flag::NOT_SENT, scanner.value()?.is_false()),
                 _ => drop(scanner.value()?),
@@ -162,9 +185,21 @@ impl<'a> EntryFields<'a> {
         let mut message_fields = MessageFields::default();
         scanner.object(|scanner, key| {
             match key {
-                b"role" => message_fields.role = scanner.value()?.text(),
-                b"content" => message_fields.content = scan_content(scanner)?,
-                b"stopReason" => message_fields.stop_reason = scanner.value()?.text(),
+                b"role" => message_fields.role = scanner.text()?,
+                b"content" => {
+                    let start = scanner.value_start();
+                    message_fields.content = scan_content(scanner)?;
+                    let content = &message_fields.content;
+                    message_fields.parts.content = Some(scanner.raw_since(start));
+                    message_fields.parts.first_text = content.first_text;
+                    message_fields.parts.calls =
+                        content.calls_start.map(|start| ArrayEnd(scanner.raw_since(start)));
+                }
+                b"usage" => message_fields.parts.usage = Some(scanner.value()?),
+                b"timestamp" => message_fields.parts.timestamp = Some(scanner.value()?),
+                b"toolCallId" => message_fields.parts.tool_call_id = Some(scanner.value()?),
+                b"uiContent" => message_fields.parts.ui_content = Some(scanner.value()?),
+                b"stopReason" => message_fields.stop_reason = scanner.text()?,
                 _ => drop(scanner.value()?),
             }
             Ok(())
@@ -213,6 +248,8 @@ impl<'a> EntryFields<'a> {
         if self.message_fields.content.has_text {
             flags |= flag::HAS_TEXT;
         }
+        let mut message_parts = self.message.map(|_| self.message_fields.parts).unwrap_or_default();
+        message_parts.ui_content = message_parts.ui_content.or(self.ui_content);
         let complete =
             self.message.filter(|_| kind == EntryKind::Message && self.message_fields.content.present);
         let body = complete.map_or(0, |message| last_member_offset(line, message));
@@ -228,6 +265,7 @@ impl<'a> EntryFields<'a> {
             parent: self.parent.filter(|parent| !parent.is_empty()),
             target,
             time: self.time,
+            message_parts,
             message: self.message,
         })
     }
@@ -256,8 +294,9 @@ fn parse_time(value: RawJson<'_>) -> Option<Millis> {
     }
 }
 
-fn scan_content(scanner: &mut Scanner<'_>) -> Result<ContentFields, NotJson> {
+fn scan_content<'a>(scanner: &mut Scanner<'a>) -> Result<ContentFields<'a>, NotJson> {
     let mut content = ContentFields { present: true, ..ContentFields::default() };
+    let mut is_first = true;
     if !scanner.at_array() {
         let value = scanner.value()?;
         content.present = !value.is_null();
@@ -265,9 +304,11 @@ fn scan_content(scanner: &mut Scanner<'_>) -> Result<ContentFields, NotJson> {
         return Ok(content);
     }
     scanner.array(|scanner| {
+        let is_first = std::mem::replace(&mut is_first, false);
         if !scanner.at_object() {
             return scanner.value().map(drop);
         }
+        let start = scanner.value_start();
         let (mut kind, mut text) = (None, None);
         scanner.object(|scanner, key| {
             let value = scanner.value()?;
@@ -279,8 +320,14 @@ fn scan_content(scanner: &mut Scanner<'_>) -> Result<ContentFields, NotJson> {
             Ok(())
         })?;
         match kind.map(RawJson::bytes) {
-            Some(b"\"toolCall\"") => content.calls = content.calls.saturating_add(1),
-            Some(b"\"text\"") => content.has_text |= text.is_some_and(has_visible_text),
+            Some(b"\"toolCall\"") => {
+                content.calls = content.calls.saturating_add(1);
+                content.calls_start.get_or_insert(start);
+            }
+            Some(b"\"text\"") => {
+                content.has_text |= text.is_some_and(has_visible_text);
+                content.first_text = content.first_text.or(text.filter(|_| is_first));
+            }
             _ => {}
         }
         Ok(())
@@ -325,6 +372,50 @@ mod tests {
             ("0a0a0a0a", Some("b"), Some(1_767_323_045_678))
         );
         assert_eq!(entry.flags, 0);
+    }
+
+    #[test]
+    fn the_parts_of_a_message_are_its_last_fields() {
+        let line = r#"{"id":"1","message":{"content":1,"usage":2,"timestamp":3,"toolCallId":"4","usage":5,"content":[ {"text":"}"} ]}}"#;
+        let entry = entry(line);
+        let message = entry.message.unwrap();
+        let MessageParts { content, usage, timestamp, tool_call_id, .. } = entry.message_parts;
+        for (key, part) in
+            [("content", content), ("usage", usage), ("timestamp", timestamp), ("toolCallId", tool_call_id)]
+        {
+            assert!(part.is_some() && part == message.get(key), "{key}");
+        }
+        let none = parse_entry(br#"{"id":"1","message":{"content":1},"message":7}"#).unwrap();
+        assert!(none.message.is_none() && none.message_parts.content.is_none());
+    }
+
+    #[test]
+    fn the_first_text_and_the_tool_calls_are_found_in_the_content() {
+        let parts = |content: &str| {
+            let line = format!(r#"{{"id":"1","uiContent":"of the line","message":{{"content":{content}}}}}"#);
+            let entry = parse_entry(line.as_bytes()).unwrap();
+            let mut calls = Vec::new();
+            let text = |value: RawJson<'_>| String::from_utf8_lossy(value.bytes()).into_owned();
+            let MessageParts { first_text, calls: blocks, ui_content, .. } = entry.message_parts;
+            blocks.into_iter().for_each(|blocks| blocks.each_item(|block| calls.push(text(block))));
+            (first_text.map(text), calls, ui_content.map(text))
+        };
+        let of_line = || Some(r#""of the line""#.to_owned());
+        let (text, call) = (r#"{"type":"text","text":"a"}"#, r#"{"type":"toolCall","id":"x"}"#);
+        let first = || Some(r#""a""#.to_owned());
+        assert_eq!(parts(&format!("[{text},{text}]")), (first(), vec![], of_line()));
+        assert_eq!(
+            parts(&format!("[ {text} , {call} , 7 ]")),
+            (first(), vec![call.to_owned(), "7".to_owned()], of_line())
+        );
+        assert_eq!(
+            parts(&format!("[{call},{text}]")),
+            (None, vec![call.to_owned(), text.to_owned()], of_line())
+        );
+        assert_eq!(parts(r#""a""#), (None, vec![], of_line()));
+        assert_eq!(parts(r#"[],"uiContent":"mine""#).2.as_deref(), Some(r#""mine""#));
+        // The last of equal keys wins.
+        assert_eq!(parts(&format!(r#"[{text},{call}],"content":[]"#)), (None, vec![], of_line()));
     }
 
     #[test]

@@ -57,6 +57,7 @@ error_codes! {
     NothingToCompact "nothing_to_compact" "there are no messages that a summary could replace",
     NothingToResume "nothing_to_resume" "the conversation is not waiting for a model or a tool",
     NothingToFork "nothing_to_fork" "the leaf is before the first entry",
+    TaskNotRunning "task_not_running" "the task of a sub-agent is not running, or none is",
     IncompleteToolBatch "incomplete_tool_batch" "some tool calls of the entry have no result",
     InvalidCheckpoint "invalid_checkpoint" "the checkpoint does not exist",
     TooManyReturns "too_many_returns" "the model returned to this checkpoint too often",

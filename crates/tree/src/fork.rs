@@ -52,20 +52,21 @@ pub struct ForkWriter {
     dropped: Vec<Seq>,
     /// For each entry left out earlier, the next entry that was copied.
     replacements: FxHashMap<Seq, Seq>,
-    written: FxHashSet<Seq>,
+    /// For each entry, whether it was copied.
+    written: Vec<bool>,
     last: Option<Seq>,
 }
 
 impl ForkWriter {
     pub fn new(tree: SessionTree, at: Place) -> ForkWriter {
-        let path = tree.path(at);
+        let (path, written) = (tree.path(at), vec![false; tree.len()]);
         ForkWriter {
             tree,
             path,
             processed: 0,
             dropped: Vec::new(),
             replacements: FxHashMap::default(),
-            written: FxHashSet::default(),
+            written,
             last: None,
         }
     }
@@ -98,7 +99,7 @@ impl ForkWriter {
         let id = |seq: Seq| self.tree.id(seq).to_string();
         let (parent, kept_from) = (self.last.map(id), kept_from.map(|seq| id(*seq)));
         self.last = Some(seq);
-        self.written.insert(seq);
+        self.written[seq.index()] = true;
         with_parent(entry, parent.as_deref(), kept_from.as_deref())
     }
 
@@ -112,7 +113,7 @@ impl ForkWriter {
     ) -> Vec<Vec<u8>> {
         let ForkWriter { tree, written, last, .. } = self;
         let marks = tree.marks();
-        let is_written = |id: &str| tree.find(id).is_some_and(|seq| written.contains(&seq));
+        let is_written = |id: &str| tree.find(id).is_some_and(|seq| written[seq.index()]);
         let mut drafts: Vec<(EntryDraft, Millis)> = Vec::new();
         for (target, update) in marks.updates() {
             if let Some(entry) = lines.entry(update).filter(|_| is_written(target)) {

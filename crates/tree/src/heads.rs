@@ -231,12 +231,16 @@ impl Heads {
     /// The entry with this id; if there are several, the last one.
     pub fn find(&self, id: &str) -> Option<Seq> {
         let (key, long) = IdKey::from_id(id);
-        self.ids.find(key, |seq| {
+        let matches = |seq: Seq| {
             let head = self.get(seq);
             head.id == key
                 && head.flags & (flag::LONG_ID | flag::SUPERSEDED) == long
                 && (long == 0 || self.long_ids.get(seq) == Some(id))
-        })
+        };
+        let key_of = |seq: Seq| {
+            Some(self.get(seq)).filter(|head| !head.has_flag(flag::SUPERSEDED)).map(|head| head.id)
+        };
+        self.ids.find(key, matches, key_of)
     }
 
     pub fn id(&self, seq: Seq) -> EntryIdRef<'_> {
@@ -335,7 +339,9 @@ impl Heads {
             self.out_of_order = true;
             return;
         }
-        head.parent = self.find(parent);
+        // Nearly every parent is the entry before.
+        let last = self.last_seq().filter(|last| self.id(*last).as_str() == parent);
+        head.parent = last.or_else(|| self.find(parent));
         if head.parent.is_none() {
             head.flags |= flag::ORPHAN;
             self.out_of_order = true;
@@ -358,10 +364,14 @@ impl Heads {
     fn push(&mut self, head: Head) {
         let last = Arc::make_mut(&mut self.last_chunk);
         last.push(head);
+        self.end_full_chunk();
+    }
+
+    fn end_full_chunk(&mut self) {
+        let last = Arc::make_mut(&mut self.last_chunk);
         if last.len() == CHUNK {
-            let chunk: Arc<[Head]> = std::mem::take(last).into();
-            Arc::make_mut(&mut self.full_chunks).push(chunk);
-            last.reserve(CHUNK);
+            Arc::make_mut(&mut self.full_chunks).push(last.as_slice().into());
+            last.clear();
         }
     }
 
@@ -503,10 +513,43 @@ impl Heads {
         self.has_repeated_ids |= head.has_flag(flag::SUPERSEDED);
         self.out_of_order |=
             head.has_flag(flag::SUPERSEDED | flag::ORPHAN | flag::CYCLE_BROKEN) || head.parent >= Some(seq);
-        if !head.has_flag(flag::SUPERSEDED) {
+        if !self.ids.restore(seq.index(), 1) && !head.has_flag(flag::SUPERSEDED) {
             self.ids.insert(head.id, seq, None, |seq| key_at(&self.full_chunks, &self.last_chunk, seq));
         }
         seq
+    }
+
+    /// Appends heads that a store saved and that need no line ([`Head::needs_ids`]).
+    pub fn restore_all(&mut self, heads: &[Head]) {
+        let first = self.len();
+        for (at, head) in heads.iter().enumerate() {
+            let superseded = head.has_flag(flag::SUPERSEDED);
+            self.has_repeated_ids |= superseded;
+            self.out_of_order |= superseded || head.parent >= Some(Seq::new(first + at));
+        }
+        self.extend(heads);
+        if self.ids.restore(first, heads.len()) {
+            return;
+        }
+        for (at, head) in heads.iter().enumerate().filter(|(_, head)| !head.has_flag(flag::SUPERSEDED)) {
+            let key_of = |seq| key_at(&self.full_chunks, &self.last_chunk, seq);
+            self.ids.insert(head.id, Seq::new(first + at), None, key_of);
+        }
+    }
+
+    fn extend(&mut self, mut heads: &[Head]) {
+        while !heads.is_empty() {
+            let last = Arc::make_mut(&mut self.last_chunk);
+            if let (true, Some((chunk, rest))) = (last.is_empty(), heads.split_at_checked(CHUNK)) {
+                Arc::make_mut(&mut self.full_chunks).push(chunk.into());
+                heads = rest;
+                continue;
+            }
+            let (some, rest) = heads.split_at((CHUNK - last.len()).min(heads.len()));
+            last.extend_from_slice(some);
+            self.end_full_chunk();
+            heads = rest;
+        }
     }
 
     /// Restores the parents that were removed to break cycles. Call it after all heads are restored.

@@ -27,7 +27,7 @@
 //! | `projection/` | one file per view: `context`, `request`, `entry_view`, `transcript`, `outline`, `snapshot`, `card`, `usage`, `compare`, `preview`, `settings`, `json` |
 //! | `ids.rs`, `error_code.rs` | owned ids, a type for each kind; the codes of all errors |
 //! | `reply_delta.rs`, `token_usage.rs` | the pieces of a reply that is being written; the usage of a reply |
-//! | `search_query.rs` | queries over sessions |
+//! | `search_query.rs`, `search_query/`, `text_signature.rs` | queries over sessions; lines around a match; which texts cannot contain a word |
 //! | `short_ids.rs` | the shortest unique prefixes of a set of ids |
 //! | `time.rs` | times as milliseconds and as text |
 
@@ -65,6 +65,7 @@ pub mod search_query;
 pub mod serialize;
 pub mod short_ids;
 pub mod summary;
+pub mod text_signature;
 pub mod time;
 pub mod token_usage;
 pub mod tokens;

@@ -4,9 +4,13 @@
 //! It accepts what `JSON.parse` accepts. Invalid UTF-8 and lone surrogates are accepted, and become U+FFFD when a string is
 //! decoded.
 
+mod block_masks;
+mod escapes;
+
 use std::borrow::Cow;
 
-use wide::u8x32;
+use block_masks::{BLOCK, BlockMasks};
+use escapes::{decode_lossy, escape_len, unescape};
 
 /// The text is not JSON. There is no position, because errors are reported per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +68,23 @@ impl<'a> RawJson<'a> {
         Some(unescape(inner))
     }
 
+    /// The beginning of a string value: at most about `max` bytes of it. `None` for any other value.
+    pub(crate) fn text_beginning(self, max: usize) -> Option<Cow<'a, str>> {
+        let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        if inner.len() <= max {
+            return Some(unescape(inner));
+        }
+        // Cut neither an escape, the longest of which has 12 bytes, nor a character.
+        let mut end = max;
+        while inner[end - 12..end].contains(&b'\\') || inner[end] & 0xC0 == 0x80 {
+            end -= 1;
+            if end <= max / 2 {
+                return Some(unescape(inner));
+            }
+        }
+        Some(unescape(&inner[..end]))
+    }
+
     /// The value as a number; `None` for any other value.
     pub fn number(self) -> Option<f64> {
         match self.0.first()? {
@@ -107,32 +128,24 @@ impl<'a> RawJson<'a> {
     }
 }
 
-/// The length of the plain prefix of a string: up to the first quote, backslash or control character, or the end.
-#[inline]
-fn plain_prefix_len(text: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(block) = text[at..].first_chunk::<BLOCK>() {
-        let found = special_byte_mask(*block);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize;
-        }
-        at += BLOCK;
+/// The last items of an array, from the start of one of them to the closing bracket.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArrayEnd<'a>(pub(crate) RawJson<'a>);
+
+impl<'a> ArrayEnd<'a> {
+    pub(crate) fn each_item(self, mut f: impl FnMut(RawJson<'a>)) {
+        let mut scanner = Scanner::new(self.0.bytes());
+        let _ = scanner.items(|scanner| {
+            f(scanner.value()?);
+            Ok(())
+        });
     }
-    let rest = &text[at..];
-    at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
 }
 
-/// The number of bytes compared at once. Most keys, ids and words of a log are shorter.
-const BLOCK: usize = 32;
-
-/// A bit mask of the bytes that end plain text.
+/// The length of the plain prefix of a short text: up to the first quote, backslash or control character, or the end.
 #[inline]
-fn special_byte_mask(block: [u8; BLOCK]) -> u32 {
-    let text = u8x32::new(block);
-    let quotes = text.simd_eq(u8x32::splat(b'"'));
-    let backslashes = text.simd_eq(u8x32::splat(b'\\'));
-    let controls = text.min(u8x32::splat(0x1f)).simd_eq(text);
-    (quotes | backslashes | controls).to_bitmask()
+fn plain_prefix_len(text: &[u8]) -> usize {
+    text.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(text.len())
 }
 
 /// A cursor over JSON text.
@@ -203,13 +216,18 @@ impl<'a> Scanner<'a> {
     /// Walks an array. `item` is called at each element and must consume it.
     pub(crate) fn array(
         &mut self,
-        mut item: impl FnMut(&mut Self) -> Result<(), NotJson>,
+        item: impl FnMut(&mut Self) -> Result<(), NotJson>,
     ) -> Result<(), NotJson> {
         self.expect(b'[')?;
         if self.peek() == Some(b']') {
             self.at += 1;
             return Ok(());
         }
+        self.items(item)
+    }
+
+    /// Walks the items of an array, starting at one of them.
+    fn items(&mut self, mut item: impl FnMut(&mut Self) -> Result<(), NotJson>) -> Result<(), NotJson> {
         loop {
             item(self)?;
             match self.peek() {
@@ -317,22 +335,57 @@ impl<'a> Scanner<'a> {
         let rest = self.text.get(self.at..).and_then(|rest| rest.strip_prefix(b"\"")).ok_or(NotJson)?;
         let mut at = 0;
         let mut escaped = false;
+        let mut is_inside_escape = false;
+        while let Some(block) = rest[at..].first_chunk::<BLOCK>() {
+            let masks = BlockMasks::new(*block);
+            let escapes = masks.escaped(&mut is_inside_escape);
+            let ends = masks.quotes & !escapes;
+            // The bytes before the first end; all if there is none.
+            let inside = (ends & ends.wrapping_neg()).wrapping_sub(1);
+            let usual = masks.quotes | masks.backslashes | masks.line_feeds;
+            let mut unusual = escapes & inside & !usual;
+            while unusual != 0 {
+                escape_len(&rest[at + unusual.trailing_zeros() as usize - 1..])?;
+                unusual &= unusual - 1;
+            }
+            // JSON does not allow control characters here.
+            if masks.controls & inside != 0 {
+                return Err(NotJson);
+            }
+            escaped |= masks.backslashes & inside != 0;
+            if ends != 0 {
+                return Ok(self.end_string(rest, at + ends.trailing_zeros() as usize, escaped));
+            }
+            at += BLOCK;
+        }
+        // The backslash before the rest is the last byte of the last block.
+        at -= usize::from(is_inside_escape);
         loop {
             at += plain_prefix_len(&rest[at..]);
             match rest.get(at) {
-                Some(b'"') => break,
+                Some(b'"') => return Ok(self.end_string(rest, at, escaped)),
                 Some(b'\\') => escaped = true,
-                // The end, or a control character, which JSON does not allow here.
+                // The end, or a control character.
                 _ => return Err(NotJson),
             }
-            at += match rest.get(at + 1) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-                Some(b'u') if hex4(&rest[at + 2..]).is_some() => 6,
-                _ => return Err(NotJson),
-            };
+            at += escape_len(&rest[at..])?;
         }
-        self.at += at + 2;
-        Ok((&rest[..at], escaped))
+    }
+
+    fn end_string(&mut self, rest: &'a [u8], end: usize, escaped: bool) -> (&'a [u8], bool) {
+        self.at += end + 2;
+        (&rest[..end], escaped)
+    }
+
+    /// Consumes one value of any shape, and returns its text if it is a string.
+    pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, NotJson> {
+        if self.peek() != Some(b'"') {
+            return self.value().map(|_| None);
+        }
+        Ok(Some(match self.string()? {
+            (inner, false) => decode_lossy(inner),
+            (inner, true) => unescape(inner),
+        }))
     }
 
     fn number(&mut self) -> Result<(), NotJson> {
@@ -397,60 +450,6 @@ impl Nesting {
     }
 }
 
-fn hex4(text: &[u8]) -> Option<u32> {
-    text.get(..4)?.iter().try_fold(0, |sum, &b| Some(sum * 16 + char::from(b).to_digit(16)?))
-}
-
-/// Decodes the inside of a JSON string. Invalid Unicode becomes U+FFFD.
-fn unescape(inner: &[u8]) -> Cow<'_, str> {
-    // Most strings are ids and names, for which `memchr` is not worth its setup.
-    let is_plain =
-        if inner.len() < 48 { !inner.contains(&b'\\') } else { memchr::memchr(b'\\', inner).is_none() };
-    if is_plain {
-        return decode_lossy(inner);
-    }
-    let mut text = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        text.push_str(&String::from_utf8_lossy(&rest[..at]));
-        let (ch, used) = decode_escape(&rest[at..]);
-        text.push(ch);
-        rest = &rest[(at + used).min(rest.len())..];
-    }
-    text.push_str(&String::from_utf8_lossy(rest));
-    Cow::Owned(text)
-}
-
-/// Decodes bytes that are nearly always valid UTF-8.
-fn decode_lossy(bytes: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
-}
-
-/// Decodes an escape. Returns the character and the number of bytes used.
-fn decode_escape(text: &[u8]) -> (char, usize) {
-    let simple = match text.get(1) {
-        Some(b'u') => {
-            let Some(high) = text.get(2..).and_then(hex4) else { return (char::REPLACEMENT_CHARACTER, 2) };
-            if let 0xD800..=0xDBFF = high
-                && text.get(6..8) == Some(b"\\u")
-                && let Some(low @ 0xDC00..=0xDFFF) = text.get(8..).and_then(hex4)
-            {
-                let point = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                return (char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
-            }
-            return (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6);
-        }
-        Some(b'b') => '\u{8}',
-        Some(b'f') => '\u{c}',
-        Some(b'n') => '\n',
-        Some(b'r') => '\r',
-        Some(b't') => '\t',
-        Some(&other) => char::from(other),
-        None => char::REPLACEMENT_CHARACTER,
-    };
-    (simple, 2)
-}
-
 /// Writes `text` as a JSON string, including the quotes.
 pub fn write_json_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("serializing a string to a Vec cannot fail");
@@ -507,6 +506,24 @@ mod tests {
     fn strings_are_decoded() {
         let raw = RawJson::parse(r#""a\n\"\\\/é\u00e9\ud83d\ude80\ud83dx""#.as_bytes()).unwrap();
         assert_eq!(raw.text().unwrap(), "a\n\"\\/éé🚀\u{fffd}x");
+    }
+
+    /// Long strings are scanned in blocks, and an escape can be cut by the end of one.
+    #[test]
+    fn an_escape_may_stand_anywhere_in_a_long_string() {
+        for before in 0..2 * BLOCK {
+            for (escape, decoded) in [(r#"\""#, "\""), (r"\\", "\\"), (r"\u00e9", "é"), (r"\n\n", "\n\n")] {
+                for after in [0, 1, BLOCK] {
+                    let text = |middle: &str| format!("{}{middle}{}", "x".repeat(before), "y".repeat(after));
+                    let quoted = format!("\"{}\"", text(escape));
+                    assert_eq!(RawJson::parse(quoted.as_bytes()).unwrap().text().unwrap(), text(decoded));
+                    for broken in [r"\", r"\x", r"\u12", "\u{1}"] {
+                        let quoted = format!("\"{}{broken}", text(escape));
+                        assert!(RawJson::parse(quoted.as_bytes()).is_err(), "{quoted}");
+                    }
+                }
+            }
+        }
     }
 
     proptest! {

@@ -1,11 +1,20 @@
 //! Search queries. Over sessions they are fuzzy in names, and literal in paths, ids and messages: the card is matched first; words
 //! that it does not match may be in messages, which the caller reads. Over the entries of a session they are literal.
 
+mod excerpt;
+mod message_search;
+
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::projection::card::Card;
 use crate::projection::entry_view::EntryView;
+use crate::text_signature::{SignatureBuilder, may_contain};
+
+pub use excerpt::ExcerptLine;
+pub use message_search::{
+    MessageHit, MessageMatches, MessageSearch, SearchDetail, for_each_searched_text, is_searched,
+};
 
 /// The bonus for a match in the name.
 const NAME_BONUS: u32 = 10_000;
@@ -27,6 +36,15 @@ enum QueryPart {
     Regex(regex::Regex),
     Phrase(String),
     Word { word: String, fuzzy: Pattern },
+}
+
+impl QueryPart {
+    fn may_be_in(&self, signature: &[u8]) -> bool {
+        match self {
+            QueryPart::Regex(_) => true,
+            QueryPart::Phrase(words) | QueryPart::Word { word: words, .. } => may_contain(signature, words),
+        }
+    }
 }
 
 impl SearchQuery {
@@ -81,10 +99,38 @@ impl SearchQuery {
         query_match.is_complete()
     }
 
-    /// What a session with this card still has to match.
-    pub fn match_card(&self, card: &Card) -> QueryMatch<'_> {
-        QueryMatch::with_card(self, card, &mut Matcher::new(Config::DEFAULT))
+    /// How many parts of the query a text matches.
+    pub fn count_matches(&self, text: &str) -> usize {
+        let mut query_match = QueryMatch::new(self);
+        query_match.match_text(text);
+        self.0.len() - query_match.missing.len()
     }
+
+    /// The offset of the first match of a part in a line.
+    fn first_match(&self, line: &str) -> Option<usize> {
+        let lower = line.to_lowercase();
+        let find = |part: &QueryPart| match part {
+            QueryPart::Regex(regex) => regex.find(line).map(|found| found.start()),
+            QueryPart::Phrase(words) | QueryPart::Word { word: words, .. } => lower.find(words.as_str()),
+        };
+        // The offset in the lower-case line is that in the line, except for a few letters.
+        self.0.iter().filter_map(find).min().filter(|at| line.is_char_boundary(*at))
+    }
+}
+
+/// Matches cards. Reuse it: it has a large buffer.
+#[derive(Debug)]
+pub struct CardMatcher(Matcher);
+
+impl Default for CardMatcher {
+    fn default() -> CardMatcher {
+        CardMatcher(Matcher::new(Config::DEFAULT))
+    }
+}
+
+/// Adds a message to the signature of the text of a session.
+pub fn add_to_signature(builder: &mut SignatureBuilder, text: &str) {
+    builder.add(&normalize(text));
 }
 
 fn word_part(word: &str) -> QueryPart {
@@ -94,7 +140,35 @@ fn word_part(word: &str) -> QueryPart {
 
 /// Lower case, with whitespace collapsed.
 fn normalize(text: &str) -> String {
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    if text.is_ascii() { normalize_ascii(text) } else { join_words(&text.to_lowercase()) }
+}
+
+fn join_words(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let mut joined = String::with_capacity(text.len());
+    joined.push_str(words.next().unwrap_or_default());
+    for word in words {
+        joined.push(' ');
+        joined.push_str(word);
+    }
+    joined
+}
+
+/// Like `normalize`, in one pass.
+fn normalize_ascii(text: &str) -> String {
+    let mut normal = String::with_capacity(text.len());
+    let mut gap = false;
+    for ch in text.chars() {
+        if ch.is_whitespace() {
+            gap = !normal.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut gap) {
+            normal.push(' ');
+        }
+        normal.push(ch.to_ascii_lowercase());
+    }
+    normal
 }
 
 /// The parts of a query that a session does not match yet.
@@ -157,6 +231,8 @@ impl<'q> QueryMatch<'q> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn card() -> Card {
@@ -199,6 +275,13 @@ mod tests {
     fn punctuation_is_matched_literally() {
         assert!(!finds("!nothing", &["other words"]));
         assert!(finds("^x$", &["y=^x$"]));
+    }
+
+    proptest! {
+        #[test]
+        fn ascii_is_normalized_like_any_text(text in "[\\x00-\\x7f]{0,80}") {
+            prop_assert_eq!(normalize_ascii(&text), join_words(&text.to_lowercase()));
+        }
     }
 
     #[test]

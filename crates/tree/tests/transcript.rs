@@ -197,13 +197,12 @@ fn a_session_renders_as_markdown() {
 
             Tried another way
 
-            ## Sub-agents: running · 2026-01-01 00:00
+            ## Sub-agents: 2 tasks, running · 2026-01-01 00:00
 
             *Not sent to the model.*
 
-            ```json
-            [{"id":0,"prompt":"one"},{"id":1,"prompt":"two"}]
-            ```
+            1. one
+            2. two
 
             ## Assistant (claude) · 2026-01-01 00:00
 
@@ -256,6 +255,38 @@ fn text_cannot_break_the_page() {
             ## \<b\>\*x\* · 2026-01-01 00:00
 
             said
+        "#]],
+    );
+}
+
+#[test]
+fn tasks_of_sub_agents_render_as_text() {
+    check_markdown(
+        r#"entry {"type":"subagent_batch","content":{"batchId":"b","status":"completed","tasks":[{"id":"1","agent":"explore","title":"Find *it*","prompt":"p"}]}}
+           entry {"type":"subagent_result","content":{"batchId":"b","status":"completed","results":[{"id":"1","agent":"explore","title":"Find *it*","status":"completed","summary":"It is in `a.rs`.\n\n```rust\nfn main() {}","usage":{"totalTokens":1500},"sessionId":"4f89da11"},{"id":"2","agent":"general","title":"Build","status":"cancelled","error":"stopped"}]}}"#,
+        expect![[r#"
+            # A session
+
+            ## Sub-agents: 1 task, completed · 2026-01-01 00:00
+
+            *Not sent to the model.*
+
+            1. explore: Find \*it\*
+
+            ## Sub-agents: 2 tasks, completed · 2026-01-01 00:00
+
+            *Not sent to the model.*
+
+            **1. explore: Find \*it\***: completed, 1.5k tokens, session 4f89da11
+
+            > It is in `a.rs`.
+            >
+            > ```rust
+            > fn main() {}
+
+            **2. general: Build**: canceled
+
+            **Error:** stopped
         "#]],
     );
 }

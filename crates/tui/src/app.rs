@@ -6,6 +6,7 @@ mod command_sender;
 mod external_editor;
 mod images;
 mod queries;
+mod rendering;
 mod signals;
 mod tasks;
 mod waiting;
@@ -15,7 +16,7 @@ use std::io::{BufWriter, Stdout, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use osier_protocol::query::SessionStatus;
 use osier_protocol::{Client, ClientCommand, ClientEvent, EntryKind, EventStream, Prompt, PromptTiming};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,11 +26,13 @@ use tokio::time::Instant;
 use self::command_sender::OutgoingCommand;
 use self::signals::{SignalEvent, Signals};
 use self::waiting::{WaitOutcome, wait_or_cancel};
+use crate::code::{CodeWorker, ColoredPart};
 use crate::error::{TuiError, error_chain};
+use crate::extension_ui::ExtensionUi;
 use crate::host::{ConnectionStatus, Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
-use crate::msg::{Action, CommandPurpose, JoinedSession, Msg};
+use crate::msg::{Action, CommandPurpose, JoinedSession, Msg, SearchHit};
 use crate::overlay::SessionPicker;
 use crate::screen::{Screen, ScreenOutput};
 use crate::state::{UiConfig, UiState};
@@ -37,8 +40,8 @@ use crate::streamed_reply::StreamedReply;
 use crate::terminal::{TerminalGuard, terminal_reflows, terminal_size};
 use crate::text::{Line, wrap};
 use crate::theme::{ColorDepth, ColorRole, Theme};
+use crate::untyped_text;
 use crate::update::{show_notice, update};
-use crate::view::view;
 
 /// The minimum time between two frames, and the time between two steps of the spinner.
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
@@ -56,7 +59,9 @@ enum TaskResult {
     Msg(Msg),
     Opened(Box<Result<Option<OpenedSession>, String>>),
     /// A hit of the search with this number; `None` when the search is done.
-    SearchHit(u64, Option<usize>),
+    SearchHit(u64, Option<SearchHit>),
+    /// The colors of code.
+    Colors(Vec<ColoredPart>),
 }
 
 /// The running interface. It has many fields because it owns everything that lives as long as the screen.
@@ -94,6 +99,11 @@ struct App {
     search_number: u64,
     /// When to join the session again, after joining failed.
     rejoin_at: Option<Instant>,
+    /// Until then, finished output waits for the lines of extensions.
+    render_deadline: Option<Instant>,
+    /// Until then, output that scrolls off at once waits for the colors of its code.
+    color_deadline: Option<Instant>,
+    code_worker: CodeWorker,
 }
 
 /// A unit of pending work.
@@ -144,7 +154,7 @@ pub async fn run(client: Arc<dyn Client>, host: Arc<dyn Host>, setup: UiSetup) -
     let mut terminal = Some(entered);
     let depth = setup.theme.color_depth;
     let size = (columns.into(), rows.into());
-    let (mut app, sender) = App::start(client, host, setup.config, setup.theme, size, answers).await?;
+    let (mut app, sender) = App::start(client, host, setup.config, setup.theme, size, answers);
     app.screen.set_reflows(terminal_reflows());
     if setup.ask_background && depth != ColorDepth::None {
         app.query_background()?;
@@ -210,16 +220,15 @@ fn panic_reporter(answers: UnboundedSender<TaskResult>) -> impl Fn(String) + Sen
 }
 
 impl App {
-    /// Attaches to the session, and starts the task that sends commands to it.
-    async fn start(
+    /// Starts the task that sends commands to the session. `join` attaches to it.
+    fn start(
         client: Arc<dyn Client>,
         host: Arc<dyn Host>,
         config: UiConfig,
         theme: Theme,
         (columns, rows): (usize, usize),
         answers: UnboundedSender<TaskResult>,
-    ) -> Result<(App, JoinHandle<()>), TuiError> {
-        let events = client.attach(None).await?.events;
+    ) -> (App, JoinHandle<()>) {
         let started = Instant::now();
         let (commands, sender) = command_sender::start(answers.clone());
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
@@ -227,9 +236,9 @@ impl App {
             client,
             connection: host.connection(),
             host,
-            state: UiState::new(config, columns, rows),
+            state: UiState { client: random_client(), ..UiState::new(config, columns, rows) },
             screen: Screen::new(out, theme, columns, rows),
-            events,
+            events: futures_util::stream::pending().boxed(),
             task_results: answers,
             started,
             pending: VecDeque::new(),
@@ -246,8 +255,11 @@ impl App {
             search_task: None,
             search_number: 0,
             rejoin_at: None,
+            render_deadline: None,
+            color_deadline: None,
+            code_worker: CodeWorker::default(),
         };
-        Ok((app, sender))
+        (app, sender)
     }
 
     async fn run_until_pause(
@@ -290,7 +302,12 @@ impl App {
                 Some(result) = results.recv() => match result {
                     TaskResult::Msg(msg) => LoopEvent::Msg(msg),
                     TaskResult::SearchHit(search, _) if search != self.search_number => continue,
-                    TaskResult::SearchHit(_, card) => LoopEvent::Msg(Msg::SearchHit(card)),
+                    TaskResult::Colors(parts) => {
+                        self.state.code.receive(parts);
+                        self.dirty = true;
+                        continue;
+                    }
+                    TaskResult::SearchHit(_, hit) => LoopEvent::Msg(Msg::SearchHit(hit)),
                     TaskResult::Opened(opened) => {
                         self.opening_task = None;
                         // If it was not opened, discard the input: it was meant for the other session.
@@ -525,6 +542,12 @@ impl App {
         self.state.config = Arc::new(opened.config);
         self.state.status = SessionStatus::default();
         self.state.overlays.clear();
+        // The draft stays. What an extension wrote is still not typed.
+        let was_written =
+            opened.editor_text.as_ref().is_some_and(|text| untyped_text::is_asked_about(&self.state, text));
+        let wrote_draft = self.state.extensions.wrote_draft || was_written;
+        self.state.extensions = ExtensionUi::default();
+        self.state.extensions.wrote_draft = wrote_draft;
         self.pending.push_back(QueuedWork::Join);
         self.pending.push_back(QueuedWork::Switched { before, now, stopped });
         if let Some(text) = opened.editor_text {
@@ -543,9 +566,17 @@ impl App {
         let (joined, path) = queries::joined_session(&*self.client, &attached).await?;
         let history = self.ask_host(|host| host.history()).await;
         let joined = JoinedSession { history, ..joined };
-        self.events = attached.events;
+        // Both loops read it, and each of them may be the one that sees its end.
+        self.events = attached.events.fuse().boxed();
         self.rejoin_at = None;
         self.state.reply = StreamedReply::default();
+        // What extensions show is known before the conversation is drawn.
+        let running = attached.state.running.into_iter().map(|event| QueuedWork::Msg(Msg::Event(event)));
+        let mut ready: Vec<QueuedWork> = running.collect();
+        while let Some(Some(event)) = self.events.next().now_or_never() {
+            ready.push(QueuedWork::Msg(Msg::Event(event)));
+        }
+        ready.into_iter().rev().for_each(|event| self.pending.push_front(event));
         self.pending.push_front(QueuedWork::Msg(Msg::Joined(Box::new(joined))));
         self.pending.push_front(QueuedWork::Msg(Msg::Path(path)));
         self.read_status();
@@ -572,26 +603,12 @@ impl App {
             self.read_status();
         }
     }
+}
 
-    fn draw(&mut self) -> Result<(), TuiError> {
-        if std::mem::take(&mut self.clear_screen) {
-            self.screen.clear()?;
-        }
-        self.set_title()?;
-        let frame = view(&self.state);
-        // Finished output waits briefly for the background color.
-        let output = if self.background_deadline.is_some() {
-            ScreenOutput::default()
-        } else {
-            std::mem::take(&mut self.output)
-        };
-        self.screen.draw(output, &frame, self.state.render_options(), self.state.is_covered())?;
-        self.state.now = self.started.elapsed().as_millis() as u64;
-        self.state.note_drawn();
-        self.dirty = false;
-        self.next_frame = Instant::now() + FRAME_INTERVAL;
-        Ok(())
-    }
+/// A number that JavaScript can represent.
+fn random_client() -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(std::process::id()) >> 16
 }
 
 #[cfg(test)]

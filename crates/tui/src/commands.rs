@@ -90,6 +90,7 @@ pub(crate) fn completions(state: &UiState, typed: &str) -> Vec<CompletionItem> {
         text: format!("/{name}"),
         description: help.to_owned(),
         uses: use_count(state, name),
+        editor_text: None,
     };
     own.chain(templates).map(fit).collect()
 }
@@ -113,12 +114,47 @@ pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
     if name.starts_with("skill:") || state.prompt_commands.iter().any(|command| command.name == name) {
         return None;
     }
-    let near = COMMANDS
-        .iter()
-        .map(|spec| spec.name)
-        .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
-    show_error(state, &format!("unknown command /{name}; did you mean /{}?", near.unwrap_or("help")));
+    show_error(state, &format!("unknown command /{name}; {}", suggestion(name)));
     Some(Vec::new())
+}
+
+/// The command of Osier that a text names.
+pub(crate) fn named_in(text: &str) -> Option<&'static str> {
+    let rest = text.strip_prefix('/').filter(|rest| is_command(rest))?;
+    let name = rest.split_whitespace().next()?;
+    let found = COMMANDS.iter().find(|spec| spec.name == name || spec.aliases.contains(&name));
+    found.map(|spec| spec.name)
+}
+
+/// Commands of other agents, and what does the same here.
+const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
+    (&["rewind", "checkpoint", "restore"], "/tree moves to an earlier message, /undo undoes a move"),
+    (&["permissions", "approvals", "allowed-tools"], "/approval shows what runs without a question"),
+    (&["theme", "color", "output-style", "keybindings"], "/settings changes themes and more"),
+    (&["diff"], "!git diff shows changes of files, /compare compares branches"),
+    (&["login", "logout"], "set the key of a provider in the environment, then choose a model with /model"),
+    (&["context", "status", "stats"], "/session and /cost show the session and its tokens"),
+    (&["models"], "/model lists models"),
+    (&["continue"], "/retry continues an unfinished turn, /resume opens another session"),
+    (&["share"], "/export writes the session to a file"),
+    (&["init", "memory"], "write AGENTS.md in your project; the model reads it"),
+    (&["bug", "doctor"], "`osier doctor` checks the installation"),
+];
+
+/// How similar a name must be to be suggested.
+const MIN_SIMILARITY: f64 = 0.8;
+
+fn suggestion(name: &str) -> String {
+    if let Some((_, hint)) = FOREIGN_COMMANDS.iter().find(|(names, _)| names.contains(&name)) {
+        return (*hint).to_owned();
+    }
+    let similarity = |known: &str| strsim::jaro_winkler(known, name);
+    let names = COMMANDS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases));
+    let near = names.max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    match near.filter(|near| similarity(near) >= MIN_SIMILARITY) {
+        Some(near) => format!("did you mean /{near}?"),
+        None => "/help lists the commands".to_owned(),
+    }
 }
 
 /// Whether the text after the slash is a command. A path also starts with a slash, but is part of a prompt.

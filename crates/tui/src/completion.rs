@@ -29,6 +29,8 @@ pub struct CompletionItem {
     pub description: String,
     /// How often it was used.
     pub uses: usize,
+    /// The whole text of the editor and the cursor, if an extension completes it.
+    pub editor_text: Option<(String, usize)>,
 }
 
 impl Completion {
@@ -89,7 +91,7 @@ impl Completion {
                 .with(Style { bold: selected, ..ColorRole::Accent.into() }, &fit.text)
                 .with(ColorRole::Dim, &format!("{pad}  {}", fit.description))
                 .truncate(columns);
-            if selected { line.with_background(ColorRole::SelectedBg) } else { line }
+            if selected { line.filled(ColorRole::SelectedBg) } else { line }
         });
         shown.collect()
     }

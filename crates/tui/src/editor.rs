@@ -56,6 +56,20 @@ impl Editor {
         self.cursor = self.text.len();
     }
 
+    /// Like [`Editor::set`], with the cursor at a place in bytes.
+    pub(crate) fn set_at(&mut self, text: &str, cursor: usize) {
+        self.set(text);
+        self.cursor = self.text.floor_char_boundary(cursor.min(self.text.len()));
+    }
+
+    /// Takes the text and the cursor of the editor that replaces this one. It has an undo of its own.
+    pub(crate) fn mirror(&mut self, text: &str, cursor: usize) {
+        if self.text != text {
+            text.clone_into(&mut self.text);
+        }
+        self.cursor = self.text.floor_char_boundary(cursor.min(self.text.len()));
+    }
+
     /// Like [`Editor::set`], but shows known long pastes in the text as their markers.
     pub fn set_folded(&mut self, text: &str) {
         self.set(&self.pastes.fold(text));

@@ -1,19 +1,22 @@
-//! What extensions keep on the screen: statuses, widgets, header, footer, title and shortcuts. Everything goes away when another
+//! What extensions keep on the screen: statuses, widgets, header, footer, editor, title, renderers and shortcuts. Everything goes away when another
 //! session is opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use osier_protocol::{ClientCommand, ExtensionInput, WidgetPlacement};
 
+use crate::extension_editor::{ExtensionEditor, KeyListeners};
+use crate::floats::Float;
 use crate::key::Key;
 use crate::msg::{Action, CommandPurpose};
+use crate::rendered::RenderedEntries;
 use crate::text::{Line, parse_lines, parse_styled};
 use crate::theme::ColorRole;
 
 /// The most lines of a widget, a header or a footer.
 const MAX_LINES: usize = 10;
 
-/// See the module documentation.
+/// See the module documentation. It has many fields because extensions can change every part of the screen, each on its own.
 #[derive(Debug, Default)]
 pub(crate) struct ExtensionUi {
     pub(crate) statuses: BTreeMap<String, String>,
@@ -22,8 +25,31 @@ pub(crate) struct ExtensionUi {
     pub(crate) footer: Option<Vec<String>>,
     pub(crate) title: Option<String>,
     pub(crate) shortcuts: Vec<Key>,
-    /// The size that extensions know; `None` until they need it.
-    sent_size: Option<(usize, usize)>,
+    pub(crate) rendered: RenderedEntries,
+    pub(crate) floats: Vec<Float>,
+    /// The editor of an extension, in place of the prompt editor.
+    pub(crate) editor: Option<ExtensionEditor>,
+    pub(crate) key_listeners: KeyListeners,
+    /// An extension wrote something into the draft.
+    pub(crate) wrote_draft: bool,
+    /// The extensions that complete text in the editor.
+    pub(crate) completers: BTreeSet<String>,
+    /// The number of the last request for completions.
+    pub(crate) completion_request: u64,
+    pub(crate) working: WorkingLook,
+    pub(crate) thinking_label: Option<String>,
+    /// The screen that extensions know; `None` until they need it.
+    sent_screen: Option<ExtensionInput>,
+    wants_lines: bool,
+}
+
+/// How running work is shown. Without values, as usual.
+#[derive(Debug, Default)]
+pub(crate) struct WorkingLook {
+    pub(crate) message: Option<String>,
+    pub(crate) frames: Option<Vec<String>>,
+    pub(crate) interval: Option<u64>,
+    pub(crate) hidden: bool,
 }
 
 /// Lines beside the editor.
@@ -71,18 +97,23 @@ impl ExtensionUi {
         (!line.is_empty()).then(|| line.truncate(columns))
     }
 
-    /// Tells extensions the size of the screen, if they do not know it.
-    pub(crate) fn send_size(&mut self, columns: usize, rows: usize) -> Vec<Action> {
-        if self.sent_size == Some((columns, rows)) {
+    /// Tells extensions about the screen, if they do not know it. `screen` is the current one.
+    pub(crate) fn send_screen(&mut self, screen: ExtensionInput) -> Vec<Action> {
+        if self.sent_screen.as_ref() == Some(&screen) {
             return Vec::new();
         }
-        self.sent_size = Some((columns, rows));
-        vec![send_input(ExtensionInput::Size { columns, rows })]
+        (self.sent_screen, self.wants_lines) = (Some(screen.clone()), false);
+        vec![send_input(screen)]
     }
 
-    /// Like [`ExtensionUi::send_size`], if extensions draw something.
-    pub(crate) fn resize(&mut self, columns: usize, rows: usize) -> Vec<Action> {
-        if self.sent_size.is_some() { self.send_size(columns, rows) } else { Vec::new() }
+    /// Whether extensions want to know when the screen changes.
+    pub(crate) fn follows_screen(&self) -> bool {
+        self.sent_screen.is_some() || self.wants_lines
+    }
+
+    /// Describes the screen again, because a component was opened. Its lines may have been sent before this terminal knew it.
+    pub(crate) fn ask_for_lines(&mut self) {
+        (self.sent_screen, self.wants_lines) = (None, true);
     }
 
     /// Runs the shortcut of a key, if an extension has it.
@@ -92,11 +123,28 @@ impl ExtensionUi {
     }
 }
 
-/// Keys without ctrl or alt are for the editor, and these must always work.
+/// Keys that type text are for the editor, and the others of this list must always work: they stop, quit and suspend, send a
+/// prompt, and change what is shown.
 pub(crate) fn can_be_shortcut(key: Key) -> bool {
-    let is_reserved = ['c', 'd', 'z'].into_iter().any(|char| key == Key::ctrl(char));
-    (key.ctrl || key.alt) && !is_reserved
+    let is_reserved = RESERVED.iter().any(|name| Key::parse(name) == Some(key));
+    key.typed_char().is_none() && !is_reserved
 }
+
+const RESERVED: [&str; 13] = [
+    "escape",
+    "ctrl+c",
+    "ctrl+d",
+    "ctrl+z",
+    "enter",
+    "alt+enter",
+    "shift+enter",
+    "shift+tab",
+    "ctrl+l",
+    "ctrl+o",
+    "ctrl+g",
+    "ctrl+k",
+    "backspace",
+];
 
 pub(crate) fn send_input(input: ExtensionInput) -> Action {
     Action::Send(ClientCommand::ExtensionInput(input), CommandPurpose::ExtensionInput)

@@ -27,9 +27,9 @@ pub trait Host: Send + Sync + Debug {
         Ok(SessionListing::default())
     }
 
-    /// Whether the messages of a session match a query that its card does not match.
-    async fn search_messages(&self, _query: &str, _card: &Card) -> Result<bool, String> {
-        Ok(false)
+    /// The sessions whose cards or messages match a query.
+    async fn search_sessions(&self, _query: &str) -> Result<SessionSearchResult, String> {
+        Ok(SessionSearchResult::default())
     }
 
     async fn rename_session(&self, _session: &SessionRef, _name: &str) -> Result<(), String> {
@@ -58,6 +58,11 @@ pub trait Host: Send + Sync + Debug {
     /// The connection to the engine, if it is on another machine.
     fn connection(&self) -> Option<ConnectionStatus> {
         None
+    }
+
+    /// A theme by its name, without making it the user's choice.
+    fn theme(&self, name: &str) -> Option<Theme> {
+        Theme::builtin(name)
     }
 
     /// The command line of the user's external editor.
@@ -107,6 +112,15 @@ pub struct SessionListing {
     pub cards: Vec<Card>,
     /// What is missing in the list, and why.
     pub missing: Option<String>,
+}
+
+/// The sessions that match a query.
+#[derive(Debug, Default)]
+pub struct SessionSearchResult {
+    /// Each session with a line of a message that matches; empty if only the card matches.
+    pub lines: Vec<(SessionRef, String)>,
+    /// Why some sessions could not be searched.
+    pub problem: Option<String>,
 }
 
 /// The effect of a changed setting.

@@ -19,6 +19,14 @@ use parse::InputParser;
 /// Escape and Ctrl+C cancel a wait only after this time. Before that, they are ordinary input.
 const CANCEL_DELAY: Duration = Duration::from_secs(1);
 
+/// The input that a sequence of a terminal means.
+pub(crate) fn parse_sequence(data: &str) -> Vec<Input> {
+    let mut parser = InputParser::default();
+    let mut inputs = parser.feed(data.as_bytes());
+    inputs.extend(parser.flush());
+    inputs
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Keyboard {

@@ -53,6 +53,9 @@ pub enum KeyCode {
     End,
     PageUp,
     PageDown,
+    Insert,
+    /// F1 to F12.
+    Function(u8),
 }
 
 impl From<KeyCode> for Key {
@@ -94,13 +97,16 @@ impl Key {
         let mut letters = rest.chars();
         key.code = match (letters.next(), letters.next()) {
             (Some(ch), None) => KeyCode::Char(ch),
+            (Some('f'), Some('1'..='9')) => {
+                KeyCode::Function(rest[1..].parse().ok().filter(|number| (1..=12).contains(number))?)
+            }
             _ => NAMES.iter().find(|(_, name)| *name == rest)?.0,
         };
         Some(key)
     }
 }
 
-const NAMES: [(KeyCode, &str); 13] = [
+const NAMES: [(KeyCode, &str); 14] = [
     (KeyCode::Enter, "enter"),
     (KeyCode::Escape, "escape"),
     (KeyCode::Tab, "tab"),
@@ -114,6 +120,7 @@ const NAMES: [(KeyCode, &str); 13] = [
     (KeyCode::End, "end"),
     (KeyCode::PageUp, "pageUp"),
     (KeyCode::PageDown, "pageDown"),
+    (KeyCode::Insert, "insert"),
 ];
 
 impl fmt::Display for Key {
@@ -124,11 +131,60 @@ impl fmt::Display for Key {
         }
         match self.code {
             KeyCode::Char(ch) => write!(f, "{ch}"),
+            KeyCode::Function(number) => write!(f, "f{number}"),
             code => {
                 let name = NAMES.iter().find(|(named, _)| *named == code);
                 f.write_str(name.map_or("?", |(_, name)| name))
             }
         }
+    }
+}
+
+/// The bytes that a terminal sends for a key.
+pub(crate) fn key_sequence(key: Key) -> String {
+    let modifiers = 1 + u8::from(key.shift) + 2 * u8::from(key.alt) + 4 * u8::from(key.ctrl);
+    let letter = |letter: char| match modifiers {
+        1 => format!("\u{1b}[{letter}"),
+        _ => format!("\u{1b}[1;{modifiers}{letter}"),
+    };
+    let number = |number: u8| match modifiers {
+        1 => format!("\u{1b}[{number}~"),
+        _ => format!("\u{1b}[{number};{modifiers}~"),
+    };
+    let code = |code: u32, plain: &str| match modifiers {
+        1 => plain.to_owned(),
+        _ => format!("\u{1b}[{code};{modifiers}u"),
+    };
+    match key.code {
+        KeyCode::Up => letter('A'),
+        KeyCode::Down => letter('B'),
+        KeyCode::Right => letter('C'),
+        KeyCode::Left => letter('D'),
+        KeyCode::Home => letter('H'),
+        KeyCode::End => letter('F'),
+        KeyCode::Delete => number(3),
+        KeyCode::PageUp => number(5),
+        KeyCode::PageDown => number(6),
+        KeyCode::Insert => number(2),
+        KeyCode::Function(key @ 1..=4) if modifiers == 1 => format!("\u{1b}O{}", (b'O' + key) as char),
+        KeyCode::Function(key @ 1..=4) => letter((b'O' + key) as char),
+        KeyCode::Function(key @ 5) => number(10 + key),
+        KeyCode::Function(key @ 6..=10) => number(11 + key),
+        KeyCode::Function(key) => number(12 + key),
+        KeyCode::Enter => code(13, "\r"),
+        KeyCode::Escape => code(27, "\u{1b}"),
+        KeyCode::Backspace => code(127, "\u{7f}"),
+        KeyCode::Tab if modifiers == 2 => "\u{1b}[Z".to_owned(),
+        KeyCode::Tab => code(9, "\t"),
+        KeyCode::Char(char) => match (key.ctrl, char.is_ascii_lowercase()) {
+            (true, true) if !key.shift => {
+                let control = (char as u8 - b'a' + 1) as char;
+                if key.alt { format!("\u{1b}{control}") } else { control.to_string() }
+            }
+            (true, _) => format!("\u{1b}[{};{modifiers}u", char.to_lowercase().next().unwrap_or(char) as u32),
+            (false, _) if key.alt => format!("\u{1b}{char}"),
+            (false, _) => char.to_string(),
+        },
     }
 }
 
@@ -138,11 +194,45 @@ mod tests {
 
     #[test]
     fn keys_are_displayed_in_the_notation_they_are_parsed_from() {
-        for text in ["ctrl+o", "ctrl+shift+o", "alt+left", "L", "+", "ctrl++", "enter", "shift+tab", "é"] {
+        for text in [
+            "ctrl+o",
+            "ctrl+shift+o",
+            "alt+left",
+            "L",
+            "+",
+            "ctrl++",
+            "enter",
+            "shift+tab",
+            "é",
+            "f1",
+            "ctrl+f12",
+            "insert",
+        ] {
             assert_eq!(Key::parse(text).map(|key| key.to_string()).as_deref(), Some(text));
         }
-        for text in ["", "ctrl+", "hyper+x", "ente"] {
+        for text in ["", "ctrl+", "hyper+x", "ente", "f0", "f13"] {
             assert_eq!(Key::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_are_those_of_a_terminal() {
+        for (name, bytes) in [
+            ("up", "\u{1b}[A"),
+            ("ctrl+left", "\u{1b}[1;5D"),
+            ("enter", "\r"),
+            ("shift+enter", "\u{1b}[13;2u"),
+            ("shift+tab", "\u{1b}[Z"),
+            ("ctrl+a", "\u{1}"),
+            ("alt+x", "\u{1b}x"),
+            ("ctrl+shift+p", "\u{1b}[112;6u"),
+            ("delete", "\u{1b}[3~"),
+            ("Ä", "Ä"),
+            ("f1", "\u{1b}OP"),
+            ("shift+f5", "\u{1b}[15;2~"),
+            ("f12", "\u{1b}[24~"),
+        ] {
+            assert_eq!(key_sequence(Key::parse(name).unwrap()), bytes, "{name}");
         }
     }
 }

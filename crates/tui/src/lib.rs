@@ -16,17 +16,21 @@
 //! | `transcript.rs`, `transcript/`, `streamed_reply.rs`, `piece.rs` | entries as pieces, live and on replay by the same function; a reply while it streams; a piece can be drawn at any width |
 //! | `editor.rs`, `editor/`, `completion.rs` | lines, cursor, undo, history, pastes; completion |
 //! | `markdown.rs`, `diff.rs`, `text.rs`, `theme.rs` with their folders | Markdown in chunks that are final, diffs, styled text and its width, colors |
+//! | `code.rs`, `code/` | the colors of code, highlighted in another thread |
 //! | `screen.rs`, `screen/`, `terminal.rs`, `key.rs` | scrollback, history and live rows (see its module docs); terminal modes; keys |
 //! | `host.rs` | what the surrounding program provides: other sessions, settings |
 
 mod app;
 mod clock;
+mod code;
 mod commands;
 pub mod completion;
 mod diff;
 pub mod editor;
 mod error;
+mod extension_editor;
 mod extension_ui;
+mod floats;
 mod hints;
 mod host;
 mod input;
@@ -37,6 +41,7 @@ mod overlay;
 mod pages;
 mod panel;
 pub mod piece;
+mod rendered;
 mod screen;
 pub mod state;
 mod status;
@@ -48,6 +53,7 @@ pub mod text;
 pub mod theme;
 mod tour;
 mod transcript;
+mod untyped_text;
 pub mod update;
 pub mod view;
 mod window;
@@ -55,7 +61,9 @@ mod window;
 pub use app::run;
 pub use clock::LocalClock;
 pub use error::{TuiError, error_chain, join_causes};
-pub use host::{ConnectionStatus, Host, OpenedSession, SessionListing, SettingChange, UiSetup};
+pub use host::{
+    ConnectionStatus, Host, OpenedSession, SessionListing, SessionSearchResult, SettingChange, UiSetup,
+};
 pub use overlay::key_problem;
 pub use screen::Frame;
 pub use terminal::TerminalGuard;

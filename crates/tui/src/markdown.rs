@@ -5,7 +5,6 @@
 //! may arrive much later; both are shown as written.
 
 mod chunks;
-mod highlight;
 mod renderer;
 mod table;
 
@@ -14,8 +13,8 @@ use std::borrow::Cow;
 use pulldown_cmark::{Options, Parser};
 
 pub(crate) use chunks::{Chunk, Chunker};
-pub(crate) use highlight::highlight;
 
+use crate::code::{CodeColors, CodePart};
 use crate::text::Line;
 use crate::theme::ColorRole;
 use chunks::ChunkStart;
@@ -29,11 +28,16 @@ const OPTIONS: Options =
 const MAX_DEFINITION_PASSES: usize = 8;
 
 /// Renders Markdown. `role` styles text without a style of its own.
-pub(crate) fn render_markdown(text: &str, role: ColorRole, max_width: usize) -> Vec<Line> {
+pub(crate) fn render_markdown(
+    text: &str,
+    role: ColorRole,
+    max_width: usize,
+    colors: Option<&CodeColors>,
+) -> Vec<Line> {
     let mut chunk_end = ChunkEnd::default();
     let mut lines = Vec::new();
     for chunk in Chunker::default().remaining(text) {
-        let (more, after) = chunk.draw(chunk_end, role, max_width);
+        let (more, after) = chunk.draw(&chunk_end, role, max_width, colors);
         lines.extend(more);
         chunk_end = after;
     }
@@ -41,7 +45,7 @@ pub(crate) fn render_markdown(text: &str, role: ColorRole, max_width: usize) -> 
 }
 
 /// How the chunks drawn so far end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ChunkEnd {
     /// Lines were drawn before.
     has_lines: bool,
@@ -49,12 +53,12 @@ pub(crate) struct ChunkEnd {
     needs_gap: bool,
     /// The next number of the last list; `Some(None)` for bullets.
     next_list_number: Option<Option<u64>>,
-    /// The last code block ends inside a comment.
-    in_comment: bool,
+    /// The last code block, which the next chunk may continue.
+    code: Option<CodePart>,
 }
 
 impl ChunkEnd {
-    pub(crate) fn is_top(self) -> bool {
+    pub(crate) fn is_top(&self) -> bool {
         !self.has_lines
     }
 }
@@ -63,11 +67,12 @@ impl Chunk {
     /// Draws this chunk below the previous ones.
     pub(crate) fn draw(
         &self,
-        chunk_end: ChunkEnd,
+        chunk_end: &ChunkEnd,
         role: ColorRole,
         max_width: usize,
+        colors: Option<&CodeColors>,
     ) -> (Vec<Line>, ChunkEnd) {
-        let mut page = MarkdownRenderer::new(role, max_width.max(8), chunk_end);
+        let mut page = MarkdownRenderer::new(role, max_width.max(8), chunk_end, colors);
         let text = match &self.start {
             ChunkStart::Block => Cow::Borrowed(self.text.as_str()),
             ChunkStart::Item => {
@@ -118,7 +123,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, max_width: usize, expected: Expect) {
-        expected.assert_eq(&plain(&render_markdown(text, ColorRole::Text, max_width)));
+        expected.assert_eq(&plain(&render_markdown(text, ColorRole::Text, max_width, None)));
     }
 
     #[test]
@@ -203,21 +208,21 @@ mod tests {
 
     #[test]
     fn styles_nest() {
-        let lines = render_markdown("a *b **c*** `d`", ColorRole::Text, 80);
+        let lines = render_markdown("a *b **c*** `d`", ColorRole::Text, 80, None);
         assert_eq!(lines[0].to_markup(), "a {text italic|b }{text bold italic|c} {code|d}");
     }
 
     #[test]
     fn escape_sequences_in_text_are_removed() {
         let lines =
-            render_markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", ColorRole::Text, 80);
+            render_markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", ColorRole::Text, 80, None);
         assert!(!plain(&lines).contains('\u{1b}'));
     }
 
     /// Draws the text as one chunk.
     fn as_one_chunk(text: &str, max_width: usize) -> Vec<Line> {
         let chunk = Chunk { text: text.to_owned(), start: ChunkStart::Block };
-        chunk.draw(ChunkEnd::default(), ColorRole::Text, max_width).0
+        chunk.draw(&ChunkEnd::default(), ColorRole::Text, max_width, Some(&CodeColors::at_once())).0
     }
 
     #[track_caller]
@@ -225,7 +230,7 @@ mod tests {
         assert_eq!(Chunker::default().remaining(text).len(), count, "{text:?}");
         let marked = |lines: Vec<Line>| lines.iter().map(|line| line.to_markup() + "\n").collect::<String>();
         assert_eq!(
-            marked(render_markdown(text, ColorRole::Text, 40)),
+            marked(render_markdown(text, ColorRole::Text, 40, Some(&CodeColors::at_once()))),
             marked(as_one_chunk(text, 40)),
             "{text:?}"
         );
@@ -265,7 +270,7 @@ mod tests {
     #[test]
     fn links_of_the_web_are_links_in_the_terminal() {
         let links = |text: &str| -> Vec<String> {
-            let lines = render_markdown(text, ColorRole::Text, 60);
+            let lines = render_markdown(text, ColorRole::Text, 60, None);
             let spans = lines.iter().flat_map(|line| &line.spans);
             spans.filter_map(|span| Some(format!("{}={}", span.text, span.link.as_ref()?))).collect()
         };
@@ -277,7 +282,7 @@ mod tests {
     #[test]
     fn heading_levels_and_plain_text_look_different() {
         let styles: Vec<_> = ["# a", "## a", "### a", "#### a", "a"]
-            .map(|text| render_markdown(text, ColorRole::Text, 20)[0].spans[0].style)
+            .map(|text| render_markdown(text, ColorRole::Text, 20, None)[0].spans[0].style)
             .to_vec();
         for (at, style) in styles.iter().enumerate() {
             assert!(!styles[..at].contains(style), "level {}", at + 1);

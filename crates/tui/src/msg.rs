@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use osier_protocol::query::{PathAnswer, PromptCommand, SandboxStatus, SessionStatus};
+use osier_protocol::subagents::TaskPanel;
 use osier_protocol::{
-    Card, ClientCommand, ClientEvent, CommandReply, EntryId, EntryLine, Image, MoveReason, OpenQuestion,
-    OpenReply, Prompt, PromptQueue, SessionRef, TreeSnapshot,
+    Card, ClientCommand, ClientEvent, CommandReply, EntryId, EntryLine, ForkPosition, Image, MoveReason,
+    OpenQuestion, OpenReply, Prompt, PromptQueue, SessionRef, TreeSnapshot,
 };
 
 use crate::key::Input;
@@ -31,14 +32,16 @@ pub enum Msg {
     Connection(Option<String>),
     Sandbox(SandboxStatus),
     Tree(Box<TreeSnapshot>),
+    /// The tasks of the session, to open one.
+    Tasks(Box<TaskList>),
     /// The changed tree, for overlays that show it.
     TreeChanged(Box<TreeSnapshot>),
     /// A page to show: its title and lines.
     Page(String, Vec<Line>),
     /// The list of sessions, and a description of what is missing in it.
     Sessions(Vec<Card>, Option<String>),
-    /// The session search matched the card with this index; `None` when the search is done.
-    SearchHit(Option<usize>),
+    /// The session search found a session; `None` when the search is done.
+    SearchHit(Option<SearchHit>),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
     Replied(CommandPurpose, Box<Result<CommandReply, String>>),
@@ -66,6 +69,8 @@ pub struct JoinedSession {
     pub drafts: Vec<OpenReply>,
     pub open_questions: Vec<OpenQuestion>,
     pub queue: PromptQueue,
+    /// The tasks of sub-agents that run, each with the call that delegated it.
+    pub tasks: Vec<(String, TaskPanel)>,
     /// Prompts that an earlier process queued but never sent.
     pub returned_prompts: Vec<Prompt>,
     /// The session's pasted texts and images, by marker.
@@ -81,6 +86,14 @@ pub struct JoinedSession {
     pub models: Vec<String>,
     /// Templates and skills, which you run like commands.
     pub commands: Vec<PromptCommand>,
+}
+
+/// The tasks that sub-agents of a session do or did.
+#[derive(Debug, Default)]
+pub struct TaskList {
+    /// The session that delegated a task to this one.
+    pub parent: Option<String>,
+    pub panels: Vec<TaskPanel>,
 }
 
 /// A switch between two sessions, each by name or short id.
@@ -103,6 +116,8 @@ pub enum SwitchKind {
     New,
     /// It is a copy of a path of the previous session.
     Forked,
+    /// A sub-agent works there.
+    Task,
 }
 
 /// The last entries of a path.
@@ -150,6 +165,15 @@ pub enum CommandPurpose {
     Change(String),
 }
 
+/// A session whose conversation matches a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchHit {
+    /// The index of its card.
+    pub card: usize,
+    /// A line that matches; empty if it is not known.
+    pub line: String,
+}
+
 /// A side effect for the loop to run.
 #[derive(Debug)]
 pub enum Action {
@@ -193,6 +217,8 @@ pub enum Action {
     PrintUsage,
     /// Print tokens and cost.
     PrintCost,
+    /// List the tasks of this session, to open one.
+    ListTasks,
     /// Print the agents that tasks can name, and the tasks of this session.
     PrintAgents,
     PrintExplores,
@@ -222,6 +248,8 @@ pub enum Action {
     Notify(String),
     /// Suspend the program and return to the shell.
     Suspend,
+    /// Use another theme until the interface ends.
+    UseTheme(String),
     Quit,
 }
 
@@ -243,8 +271,8 @@ pub enum OpenTarget {
     Named(String),
     /// A session from the list.
     Listed(SessionRef),
-    /// A new session with the path up to but excluding an entry, or with the whole path.
+    /// A new session with the path up to a position.
     Fork {
-        before: Option<EntryId>,
+        from: ForkPosition,
     },
 }

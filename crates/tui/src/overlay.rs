@@ -14,12 +14,13 @@ mod picker;
 mod progress;
 mod sessions;
 mod settings;
+mod task_picker;
 mod text_prompt;
 mod tree;
 
 use std::fmt::Debug;
 
-use osier_protocol::{Card, CommandReply, TreeSnapshot};
+use osier_protocol::{Card, CommandReply, PromptTiming, TreeSnapshot};
 
 pub(crate) use approval::ApprovalPrompt;
 pub(crate) use choice::ChoicePrompt;
@@ -34,13 +35,14 @@ pub(crate) use picker::ListPicker;
 pub(crate) use progress::SummaryProgress;
 pub(crate) use sessions::SessionPicker;
 pub(crate) use settings::SettingsPanel;
+pub(crate) use task_picker::task_picker;
 pub(crate) use text_prompt::TextPrompt;
 pub use tree::key_problem;
 pub(crate) use tree::{TreeView, key_help};
 
 use crate::clock::LocalClock;
 use crate::key::Key;
-use crate::msg::{Action, CommandPurpose};
+use crate::msg::{Action, CommandPurpose, SearchHit};
 use crate::screen::Frame;
 use crate::theme::ColorRole;
 use osier_protocol::engine_request::SettingRow;
@@ -72,6 +74,8 @@ pub(crate) enum OverlayOutcome {
     CloseAndRun(Vec<Action>),
     /// Close, and put text into the editor.
     CloseAndInsert(String),
+    /// Close, and send exactly this text.
+    CloseAndSubmit(String, PromptTiming),
     /// Not handled; the key goes to the editor.
     Pass,
 }
@@ -82,7 +86,7 @@ pub(crate) enum OverlayEvent<'a> {
     Tree(&'a TreeSnapshot),
     Sessions(&'a [Card]),
     /// The search matched the session of this card; `None`: the search is complete.
-    SearchHit(Option<usize>),
+    SearchHit(Option<SearchHit>),
     Settings(&'a [SettingRow]),
     /// An entry was stored.
     Committed,
@@ -100,14 +104,34 @@ pub(crate) trait Overlay: Debug + Send {
 
     fn paste(&mut self, _text: &str) {}
 
+    /// The component of an extension that gets keys and pastes.
+    fn component(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether components of extensions may float over it. They must not cover a question of Osier.
+    fn allows_floats(&self) -> bool {
+        false
+    }
+
     /// Whether the draft stays visible below it and gets the keys and pastes that this component does not handle.
     fn shares_draft(&self) -> bool {
         false
     }
 
-    /// Whether a key would be an answer. Such a key is held back until it is clear that it is not part of text being typed.
-    /// Only called if [`Overlay::shares_draft`].
-    fn is_answer(&self, _key: Key, _now: u64, _draft_is_empty: bool) -> bool {
+    /// The letters that answer it; Enter does too. Such a key is held back until it is clear that it is not part of text being
+    /// typed. Only called if [`Overlay::shares_draft`].
+    fn answer_letters(&self) -> Vec<char> {
+        Vec::new()
+    }
+
+    /// Whether it was visible long enough, so that a key can be an answer. Only called if [`Overlay::shares_draft`].
+    fn is_seen(&self, _now: u64) -> bool {
+        false
+    }
+
+    /// Whether it leaves Escape to the turn.
+    fn escape_stops_turn(&self) -> bool {
         false
     }
 

@@ -1,14 +1,14 @@
 //! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
 use osier_protocol::compare::{Comparison, ComparisonSide};
-use osier_protocol::explore::{ExploreReport, FileChange, TryComparison};
+use osier_protocol::explore::{ExploreReport, FileChange, TryComparison, TryReport};
 use osier_protocol::query::{AgentDescription, CompactionDetails};
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
 use osier_protocol::{Card, MoveReason, one_line, without_file_lists};
 
 use crate::clock::LocalClock;
-use crate::markdown::highlight;
+use crate::code::{CodeColors, code_lines};
 use crate::msg::{SessionSwitch, SwitchKind};
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
@@ -25,7 +25,7 @@ pub(crate) fn session_lines(card: &Card, clock: LocalClock, columns: usize) -> V
         ("file", card.file.clone().unwrap_or_default()),
         ("store", card.store.clone()),
         ("created", clock.format_full(card.created)),
-        ("entries", format!("{} ({} messages)", card.entry_count, card.message_count)),
+        ("entries", format!("{} ({})", card.entry_count, count(card.message_count, "message"))),
         ("branches", card.branches.to_string()),
         (
             if card.is_subagent() { "task of" } else { "forked from" },
@@ -47,6 +47,10 @@ pub(crate) fn session_lines(card: &Card, clock: LocalClock, columns: usize) -> V
     lines
 }
 
+fn count(number: u64, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
 /// Usage of the session, the current path, each model and each branch.
 pub(crate) fn usage_lines(report: &UsageReport, columns: usize) -> Vec<Line> {
     let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), "Usage")];
@@ -55,11 +59,12 @@ pub(crate) fn usage_lines(report: &UsageReport, columns: usize) -> Vec<Line> {
         let requests = usage.requests;
         if columns < MIN_SIDE_BY_SIDE_COLUMNS {
             lines.push(Line::styled(ColorRole::Text, &format!("  {name}")).truncate(columns));
-            let usage = format!("    {tokens} tokens · {requests} requests · {cost}");
+            let usage = format!("    {tokens} tokens · {} · {cost}", count(requests, "request"));
             lines.push(Line::styled(ColorRole::Dim, &usage).truncate(columns));
             return;
         }
-        let usage = format!("{tokens:>9} tokens  {requests:>4} requests  {cost}");
+        let word = if requests == 1 { "request" } else { "requests" };
+        let usage = format!("{tokens:>9} tokens  {requests:>4} {word:<8}  {cost}");
         let name = Line::styled(ColorRole::Text, &format!("  {:<28}", one_line(name, 28)));
         lines.push(name.with(ColorRole::Dim, &usage).truncate(columns));
     };
@@ -100,7 +105,8 @@ pub(crate) fn agent_lines(
     }
     for panel in panels {
         let session = panel.session_id.as_deref().map(|id| id.get(..8).unwrap_or(id)).unwrap_or_default();
-        let name = Line::styled(ColorRole::Text, &format!("  {}  {}  ", panel.task_id, panel.status));
+        let status = if panel.status == "cancelled" { "canceled" } else { &panel.status };
+        let name = Line::styled(ColorRole::Text, &format!("  {}  {status}  ", panel.task_id));
         let about = format!("{}  /resume {session}", one_line(&panel.title, 80));
         lines.push(name.with(ColorRole::Dim, &about).truncate(columns));
     }
@@ -133,27 +139,27 @@ pub(crate) fn explores_lines(explores: &[ExploreReport], columns: usize) -> Vec<
 /// Two tries: what they said, and how their files differ.
 pub(crate) fn try_comparison_lines(comparison: &TryComparison, columns: usize) -> Vec<Line> {
     let mut lines = comparison_lines(&comparison.conversation, columns);
-    let files = |name: &str, files: &[FileChange]| {
+    let files = |one: &TryReport, files: &[FileChange]| {
+        let more = one.files_changed.saturating_sub(files.len());
         let list: Vec<String> = files
             .iter()
             .map(|file| format!("{} {}", file.change.letter(), one_line(&file.path, 200)))
+            .chain((more > 0).then(|| format!("and {more} more")))
             .collect();
         let list = if list.is_empty() { "no files".to_owned() } else { list.join(", ") };
-        Line::styled(ColorRole::Text, &format!("{name}: {list}"))
+        Line::styled(ColorRole::Text, &format!("Try {} changed: {list}", one.number))
     };
     lines.push(Line::new());
-    for line in [
-        files(&format!("Try {} changed", comparison.left.number), &comparison.left_files),
-        files(&format!("Try {} changed", comparison.right.number), &comparison.right_files),
-    ] {
+    for line in
+        [files(&comparison.left, &comparison.left_files), files(&comparison.right, &comparison.right_files)]
+    {
         lines.extend(wrap(&line, columns));
     }
     lines.push(Line::new());
-    let Some(diff) = &comparison.diff else {
-        lines.push(Line::styled(ColorRole::Dim, "The copies of the project were removed."));
-        return lines;
-    };
-    for line in sanitize(diff).lines() {
+    if let Some(note) = comparison.diff_note() {
+        lines.push(Line::styled(ColorRole::Dim, note));
+    }
+    for line in sanitize(comparison.diff.as_deref().unwrap_or_default()).lines() {
         let role = match line.as_bytes().first() {
             Some(b'+') => ColorRole::Good,
             Some(b'-') => ColorRole::Bad,
@@ -172,6 +178,7 @@ pub(crate) fn switch_notice(switched: &SessionSwitch) -> Vec<String> {
     let current = match switched.kind {
         SwitchKind::Resumed => format!("Resumed session {now}"),
         SwitchKind::New => format!("Started session {now}{back}"),
+        SwitchKind::Task => format!("Opened the task in session {now}; alt+a returns"),
         SwitchKind::Forked => format!("Forked to session {now} from {before}"),
     };
     let stopped = switched.turn_stopped.then(|| format!("Stopped the turn in {before}"));
@@ -208,7 +215,8 @@ pub(crate) fn move_notice(reason: MoveReason, from: &str, to: &str, columns: usi
 pub(crate) fn raw_entry_lines(line: &[u8], columns: usize) -> Vec<Line> {
     let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let text = serde_json::to_string_pretty(&entry).unwrap_or_default();
-    highlight(&sanitize(&text), "json").iter().flat_map(|line| hard_wrap(line, columns)).collect()
+    let lines = code_lines("json", &sanitize(&text), Some(&CodeColors::at_once()));
+    lines.iter().flat_map(|line| hard_wrap(line, columns)).collect()
 }
 
 /// A compaction and what it left out.
@@ -280,8 +288,8 @@ fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
         Line::styled(
             ColorRole::Dim,
             &format!(
-                "{} messages, {} tokens, {}",
-                side.messages,
+                "{}, {} tokens, {}",
+                count(side.messages as u64, "message"),
                 format_tokens(side.usage.total_tokens),
                 format_cost(side.usage.cost)
             ),

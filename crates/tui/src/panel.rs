@@ -26,12 +26,38 @@ pub(crate) fn frame_overlay(mut inner: Frame, columns: usize, border: ColorRole)
     inner.lines = lines
         .map(|(at, line)| match at {
             0 => rule("╭─", line, columns, border),
-            at if at == last => rule("╰─", line, columns, border),
+            at if at == last => rule("╰─", with_marked_keys(line), columns, border),
             _ => line.prepend(border, "│ "),
         })
         .collect();
     inner.cursor = inner.cursor.map(|(row, column)| (row, column + LEFT_COLUMNS));
     inner
+}
+
+/// Makes the keys stand out in hints such as `enter select · esc cancel`.
+fn with_marked_keys(hints: Line) -> Line {
+    let mut marked = Line { fill: hints.fill, ..Line::new() };
+    for span in hints.spans {
+        if span.style != ColorRole::Dim.into() {
+            marked.spans.push(span);
+            continue;
+        }
+        let mut is_start = true;
+        for word in span.text.split_inclusive(' ') {
+            let name = word.trim_end();
+            is_start =
+                name == "·" || name.starts_with('(') || (is_start && (is_key_name(name) || name == "or"));
+            let role = if is_start && is_key_name(name) { ColorRole::Accent } else { ColorRole::Dim };
+            marked.push(role, word);
+        }
+    }
+    marked
+}
+
+/// Whether a word of a hint is a key.
+fn is_key_name(word: &str) -> bool {
+    const NAMES: [&str; 9] = ["enter", "esc", "tab", "space", "↑↓", "←→", "number", "pageup", "pagedown"];
+    NAMES.contains(&word) || word.contains('+') || (word.chars().count() == 1 && word != "·")
 }
 
 /// A horizontal line with a text in it.
@@ -67,6 +93,17 @@ pub(crate) fn key_hints(hints: &[(&str, &str)], columns: usize) -> Line {
 mod tests {
     use super::*;
     use crate::text::plain;
+
+    #[test]
+    fn keys_stand_out_in_hints() {
+        let hints =
+            Line::styled(ColorRole::Dim, "(1/3) ↑↓ enter select · n in new session · leave empty · alt+c");
+        assert_eq!(
+            with_marked_keys(hints).to_markup(),
+            "{dim|(1/3) }{accent|↑↓ }{accent|enter }{dim|select }{dim|· }{accent|n }{dim|in }{dim|new }{dim|session }\
+             {dim|· }{dim|leave }{dim|empty }{dim|· }{accent|alt+c}"
+        );
+    }
 
     #[test]
     fn an_overlay_gets_a_frame_with_its_title_and_its_keys() {

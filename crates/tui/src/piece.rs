@@ -3,8 +3,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use osier_protocol::EntryLine;
-use osier_protocol::entry_view::{EntryView, MessageView, ToolCallView};
+use osier_protocol::entry_view::{EntryContent, EntryView, MessageView, ToolCallView};
+use osier_protocol::{EntryId, EntryLine, RenderSubject};
 use rustc_hash::FxHasher;
 
 use crate::markdown::{Chunk, ChunkEnd};
@@ -74,12 +74,34 @@ impl Piece {
 
     /// A part of a reply's text.
     pub(crate) fn text(chunk: Chunk, chunk_end: ChunkEnd) -> Piece {
-        let key = content_key("text", (&chunk, chunk_end));
-        Piece { content: PieceContent::Text(chunk, chunk_end), spaced: chunk_end.is_top(), key }
+        let key = content_key("text", (&chunk, &chunk_end));
+        Piece { spaced: chunk_end.is_top(), content: PieceContent::Text(chunk, chunk_end), key }
     }
 
     pub(crate) fn key(&self) -> Option<u64> {
         self.key
+    }
+
+    /// What an extension may draw instead.
+    pub(crate) fn subject(&self) -> Option<RenderSubject> {
+        match &self.content {
+            PieceContent::Entry(line) => {
+                let view = line.view()?;
+                let entry = view.id.clone();
+                match &view.content {
+                    EntryContent::Message(MessageView::Custom(custom)) if custom.display => {
+                        Some(RenderSubject::Message { entry, custom_type: custom.custom_type.clone() })
+                    }
+                    EntryContent::Custom { custom_type } => {
+                        Some(RenderSubject::Entry { entry, custom_type: custom_type.clone() })
+                    }
+                    _ => None,
+                }
+            }
+            PieceContent::Card(call, line) => Some(call_subject(call, Some(line.view()?.id.clone()))),
+            PieceContent::Interrupted(call) => Some(call_subject(call, None)),
+            PieceContent::Notice(_) | PieceContent::Thinking(_) | PieceContent::Text(..) => None,
+        }
     }
 
     pub(crate) fn draw(&self, options: RenderOptions<'_>) -> Vec<Line> {
@@ -94,10 +116,18 @@ impl Piece {
             },
             PieceContent::Interrupted(call) => draw_interrupted(call, options),
             PieceContent::Thinking(text) => draw_thinking(text, options),
-            PieceContent::Text(chunk, chunk_end) => chunk.draw(*chunk_end, ColorRole::Text, options.width).0,
+            PieceContent::Text(chunk, chunk_end) => {
+                chunk.draw(chunk_end, ColorRole::Text, options.width, options.code).0
+            }
         };
         if self.spaced { with_blank_above(lines) } else { lines }
     }
+}
+
+/// A call, and the entry of its result.
+pub(crate) fn call_subject(call: &ToolCallView, result: Option<EntryId>) -> RenderSubject {
+    let ToolCallView { id, name, arguments } = call.clone();
+    RenderSubject::Tool { call: id, name, arguments, result }
 }
 
 /// The content of an entry without its place in the log: an entry and its copy in a fork are the same piece.

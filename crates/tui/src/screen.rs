@@ -21,7 +21,9 @@
 //! stays one row even if the terminal disagrees about the width of a character.
 //!
 //! When the size changes, most terminals rewrap the rows, and rows that no longer fit enter the scrollback. The program does not
-//! know exactly which, so it clears and redraws only rows that are certainly still on the screen.
+//! know exactly which, so it clears and redraws only rows that are certainly still on the screen. A larger terminal may also
+//! show rows of the scrollback again. So the program remembers the last pieces above the history: if you clear the screen after
+//! that, it draws them again.
 //!
 //! Two repetitions cannot be avoided. Live rows at the very top of the screen enter the scrollback when the terminal rewraps them
 //! to a smaller width, and are drawn again below. And an overlay hides the older rows of the history and shows the newer ones
@@ -33,7 +35,12 @@ mod history;
 
 use std::io::{self, Write};
 
+use osier_protocol::RenderSubject;
+
+use crate::code::CodeColors;
+use crate::floats::FloatBox;
 use crate::piece::Piece;
+use crate::rendered::RenderedEntries;
 use crate::text::{Line, width};
 use crate::theme::{ColorDepth, Theme};
 use crate::transcript::RenderOptions;
@@ -42,6 +49,9 @@ use history::ScreenHistory;
 /// Clears this row and all rows below. It starts in the second column, because tmux copies everything to its history if the
 /// screen is cleared from the top left corner.
 const CLEAR_BELOW: &str = "\x1b[2K\x1b[1C\x1b[J\r";
+
+/// Holds the screen back until the frame is complete, hides the cursor, and turns off wrapping.
+const FRAME_START: &str = "\x1b[?2026h\x1b[?25l\x1b[?7l";
 
 /// The live part of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,6 +69,28 @@ pub(crate) struct ScreenOutput {
     pub(crate) replaces_history: bool,
 }
 
+/// What the lines of a piece depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct DrawnOptions {
+    width: usize,
+    expanded: bool,
+    /// The version of what extensions draw.
+    rendered: u64,
+    /// The version of the colors of code.
+    colors: u64,
+}
+
+impl DrawnOptions {
+    fn new(options: RenderOptions<'_>) -> DrawnOptions {
+        DrawnOptions {
+            width: options.width,
+            expanded: options.expanded,
+            rendered: options.rendered.map_or(0, RenderedEntries::version),
+            colors: options.code.map_or(0, CodeColors::version),
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Screen<W> {
@@ -73,8 +105,16 @@ pub(crate) struct Screen<W> {
     visible: usize,
     /// The history on the screen is outdated.
     stale: bool,
-    /// How the history is drawn: its width, and whether it is expanded.
-    drawn_options: (usize, bool),
+    /// The size changed, and above the history may be rows that belong to it.
+    is_resized: bool,
+    /// The screen was cleared since the last frame.
+    is_cleared: bool,
+    /// How the history is drawn.
+    drawn_options: DrawnOptions,
+    /// The live rows are the whole screen, with the history in them, because something floats over it.
+    is_floating: bool,
+    /// Boxes over the whole screen, the one in front last.
+    floats: Vec<FloatBox>,
     /// The live rows on the screen, and their widths.
     live_rows: Vec<(String, usize)>,
     /// The live row and the column of the cursor.
@@ -92,7 +132,11 @@ impl<W: Write> Screen<W> {
             history: ScreenHistory::default(),
             visible: 0,
             stale: false,
-            drawn_options: (columns, false),
+            is_resized: false,
+            is_cleared: false,
+            drawn_options: DrawnOptions { width: columns, ..DrawnOptions::default() },
+            is_floating: false,
+            floats: Vec::new(),
             live_rows: Vec::new(),
             cursor: (0, 0),
         }
@@ -111,6 +155,11 @@ impl<W: Write> Screen<W> {
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
         self.stale = true;
+    }
+
+    /// What floats over the next frames.
+    pub(crate) fn set_floats(&mut self, floats: Vec<FloatBox>) {
+        self.floats = floats;
     }
 
     pub(crate) fn color_depth(&self) -> ColorDepth {
@@ -135,6 +184,7 @@ impl<W: Write> Screen<W> {
         bytes.push('\r');
         bytes.push_str(CLEAR_BELOW);
         (self.columns, self.rows) = (columns, rows.max(1));
+        self.is_resized = true;
         self.forget_rows();
         self.out.write_all(bytes.as_bytes())
     }
@@ -142,6 +192,7 @@ impl<W: Write> Screen<W> {
     /// Clears the screen row by row, so that nothing of it enters the scrollback. The next frame draws it again.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         let rows = "\x1b[2K\x1b[1B".repeat(self.rows);
+        self.is_cleared = true;
         self.forget_rows();
         write!(self.out, "\x1b[H{rows}\x1b[H")
     }
@@ -163,10 +214,14 @@ impl<W: Write> Screen<W> {
         is_overlay: bool,
     ) -> io::Result<()> {
         let available_rows = self.rows.saturating_sub(frame.lines.len());
-        if self.drawn_options != (options.width, options.expanded) {
-            self.drawn_options = (options.width, options.expanded);
-            self.history.redraw(options);
-            self.stale = true;
+        let drawn = DrawnOptions::new(options);
+        if self.drawn_options != drawn {
+            let is_other_size = self.drawn_options.width != drawn.width;
+            self.drawn_options = drawn;
+            self.stale |= self.history.redraw(options) || is_other_size;
+        }
+        if std::mem::take(&mut self.is_cleared) && self.is_resized {
+            self.history.restore_earlier(self.rows, options);
         }
         let begin = self.history.rows();
         let is_more = !output.pieces.is_empty();
@@ -176,8 +231,14 @@ impl<W: Write> Screen<W> {
         } else {
             self.history.extend(output.pieces, options);
         }
+        if !self.floats.is_empty() {
+            return self.draw_floats(frame);
+        }
+        if std::mem::take(&mut self.is_floating) {
+            self.stale = true;
+        }
         let all = self.history.rows();
-        let mut bytes = String::from("\x1b[?2026h\x1b[?25l\x1b[?7l");
+        let mut bytes = String::from(FRAME_START);
         let lines: Vec<(String, usize)> =
             frame.lines.iter().map(|line| (self.paint(line), line.width())).collect();
         let is_covered = self.stale || begin > self.visible;
@@ -200,10 +261,56 @@ impl<W: Write> Screen<W> {
             self.history.scroll_off(all - self.visible);
         }
         self.stale = false;
+        // Otherwise the history fills the screen, and nothing unknown is above it.
+        self.is_resized &= self.visible < available_rows;
         self.place_cursor(&mut bytes, lines.len(), frame.cursor);
         self.live_rows = lines;
         self.out.write_all(bytes.as_bytes())?;
         self.out.flush()
+    }
+
+    /// Draws the whole screen as live rows, and boxes over it. The history waits in memory until nothing floats any more.
+    fn draw_floats(&mut self, frame: &Frame) -> io::Result<()> {
+        let (lines, cursor) = self.with_floats(frame);
+        let lines: Vec<(String, usize)> = lines.iter().map(|line| (self.paint(line), line.width())).collect();
+        let mut bytes = String::from(FRAME_START);
+        let is_same_size = self.is_floating && self.live_rows.len() == lines.len() && !self.stale;
+        move_up(&mut bytes, self.visible + self.cursor.0);
+        bytes.push('\r');
+        match is_same_size {
+            true => self.update_live_rows(&mut bytes, &lines),
+            false => {
+                let from = self.history.rows();
+                self.write_rows(&mut bytes, from, &lines);
+            }
+        }
+        (self.visible, self.stale, self.is_floating) = (0, false, true);
+        self.place_cursor(&mut bytes, lines.len(), cursor);
+        self.live_rows = lines;
+        self.out.write_all(bytes.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// The rows of the screen with boxes over them, and the cursor: that of the last box that has one, else that of the frame.
+    fn with_floats(&self, frame: &Frame) -> (Vec<Line>, Option<(usize, usize)>) {
+        let room = self.rows.saturating_sub(frame.lines.len());
+        let from = self.history.rows().saturating_sub(room);
+        let mut lines: Vec<Line> = self.history.lines(from).cloned().collect();
+        let mut cursor = frame.cursor.map(|(row, column)| (row + lines.len(), column));
+        lines.extend(frame.lines.iter().cloned());
+        lines.resize(self.rows, Line::new());
+        for float in &self.floats {
+            for (line, over) in lines.iter_mut().skip(float.row).zip(&float.lines) {
+                *line = line.covered_by(over.clone(), float.column, float.width);
+            }
+            cursor = float.cursor.map(|(row, column)| (float.row + row, float.column + column)).or(cursor);
+        }
+        (lines, cursor)
+    }
+
+    /// What extensions may draw of the history.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = RenderSubject> {
+        self.history.subjects()
     }
 
     /// Clears from the cursor on, and writes the history rows from `from` on and the live rows.
@@ -234,6 +341,7 @@ impl<W: Write> Screen<W> {
 
     /// Draws the history without live rows, and leaves the cursor below it.
     pub(crate) fn finish(&mut self, output: ScreenOutput, options: RenderOptions<'_>) -> io::Result<()> {
+        self.floats.clear();
         self.draw(output, &Frame::default(), options, false)?;
         self.history.clear();
         self.forget_rows();

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use osier_protocol::query::{PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::subagents::TaskPanel;
-use osier_protocol::{ExploreReport, SummarySubject, TokenCount};
+use osier_protocol::{ExploreReport, ExtensionInput, SummarySubject, TokenCount};
 
 use crate::clock::LocalClock;
+use crate::code::CodeColors;
 use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::extension_ui::ExtensionUi;
@@ -44,7 +45,7 @@ pub struct UiConfig {
     pub cwd: String,
     /// The user's offset from UTC in seconds; positive is east.
     pub utc_offset: i32,
-    /// Welcome lines for a new user.
+    /// Welcome lines for a new user. What stands in backticks can be pressed or typed.
     pub welcome: Vec<String>,
 }
 
@@ -127,11 +128,15 @@ pub struct UiState {
     pub editor: Editor,
     pub completion: Option<Completion>,
     pub(crate) overlays: Vec<Box<dyn Overlay>>,
+    /// The colors of code.
+    pub(crate) code: Arc<CodeColors>,
     /// What extensions show.
     pub(crate) extensions: ExtensionUi,
     pub(crate) transcript: Transcript,
     pub(crate) reply: StreamedReply,
     pub activity: Activity,
+    /// Prompts that the engine has not answered yet. They are shown while there is no connection.
+    pub unanswered: Vec<String>,
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
     /// A notice that is shown until the next key.
@@ -142,6 +147,10 @@ pub struct UiState {
     pub is_unfocused: bool,
     /// Show folded content expanded.
     pub expanded: bool,
+    /// The background of the terminal is light.
+    pub(crate) is_light: bool,
+    /// A number that tells this terminal from others that show the same session.
+    pub(crate) client: u64,
     /// When you last typed or pasted something.
     pub(crate) last_input: Option<u64>,
     pub(crate) held_answer: Option<HeldAnswer>,
@@ -175,12 +184,22 @@ impl UiState {
             home: self.config.home.as_deref(),
             expanded: self.expanded,
             pastes: Some(&self.editor.pastes),
+            code: Some(&self.code),
+            rendered: Some(&self.extensions.rendered).filter(|rendered| !rendered.is_empty()),
+            thinking_label: self.extensions.thinking_label.as_deref(),
         }
+    }
+
+    /// The screen as extensions know it.
+    pub(crate) fn screen_input(&self) -> ExtensionInput {
+        let (columns, rows, expanded, light) = (self.columns, self.rows, self.expanded, self.is_light);
+        ExtensionInput::Screen { columns, rows, expanded, light }
     }
 
     /// When to send [`Msg::Timer`](crate::msg::Msg::Timer), in the time of `UiState::now`.
     pub fn timer_due(&self) -> Option<u64> {
-        self.held_answer.map(|held| held.until)
+        let key = self.extensions.key_listeners.due();
+        self.held_answer.map(|held| held.until).into_iter().chain(key).min()
     }
 
     /// Notes that the last frame is on the screen.

@@ -4,12 +4,14 @@ use osier_protocol::query::SandboxStatus;
 use osier_protocol::usage::{format_cost, format_tokens};
 use osier_protocol::{ApprovalMode, ThinkingLevel, TokenCount, one_line};
 
+use crate::extension_ui::WorkingLook;
 use crate::state::UiState;
-use crate::text::{Line, Style, width};
+use crate::text::{Line, Style, parse_styled, width};
 use crate::theme::ColorRole;
-use crate::update::question_keys::shares_draft;
 
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
+/// The usual time of a step of the animation.
+const TICK_MS: u64 = 120;
 /// The width of the context bar.
 const BAR_COLUMNS: usize = 8;
 /// The longest name of a git branch that is shown.
@@ -33,10 +35,13 @@ pub(crate) fn status_line(state: &UiState) -> Line {
     };
     let cost = if facts.cost > 0.0 { format_cost(facts.cost) } else { String::new() };
     let name = facts.name.clone().unwrap_or_else(|| facts.short_id.clone());
+    let task = facts.task_of.as_deref().map(|id| format!("task of {}", id.get(..8).unwrap_or(id)));
+    let task = task.unwrap_or_default();
     // Each part with its importance.
     let problem = state.connection_problem.as_deref().unwrap_or_default();
     let mut pieces = vec![
         (11, Line::styled(Style::from(ColorRole::Warn).bold(), problem)),
+        (12, Line::styled(Style::from(ColorRole::Accent).bold(), &task)),
         (4, Line::styled(ColorRole::Dim, &directory)),
         (9, Line::styled(ColorRole::Text, &model)),
         (
@@ -98,7 +103,8 @@ fn context_meter(state: &UiState) -> Line {
 /// The line about work in progress, if any.
 pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
     let activity = &state.activity;
-    if !activity.is_active() {
+    let look = &state.extensions.working;
+    if !activity.is_active() || look.hidden {
         return None;
     }
     let passed = state.now.saturating_sub(activity.started);
@@ -108,27 +114,49 @@ pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
         () if activity.retrying.is_some() => activity.retrying.clone().unwrap_or_default(),
         () if activity.summary.is_some() => "summarizing".to_owned(),
         () if !activity.turn_running => "running your command".to_owned(),
+        () if look.message.is_some() => look.message.clone().unwrap_or_default(),
         () if !state.transcript.pending_calls().is_empty() => "running tools".to_owned(),
         () => state.reply.activity().to_owned(),
     };
     let written = state.reply.chars_written;
-    let mut text = format!(" {doing} · {}", format_elapsed(passed));
+    let mut line = working_sign(look, passed);
+    line.spans.extend(parse_styled(&doing).0.dimmed().spans);
+    line.push(ColorRole::Dim, &format!(" · {}", format_elapsed(passed)));
     if written > 0 {
-        text += &format!(" · ↓ {} tokens", TokenCount::estimated(written.div_ceil(4) as u64));
+        let tokens = TokenCount::estimated(written.div_ceil(4) as u64);
+        line.push(ColorRole::Dim, &format!(" · ↓ {tokens} tokens"));
     }
-    let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
-    let line = Line::styled(Style::from(ColorRole::Accent).bold(), sign).with(ColorRole::Dim, &text);
     let hint = match activity.open_questions.is_empty() {
         true => " · esc to stop",
-        false if shares_draft(state) => " · esc to stop the turn",
-        // Escape closes the overlay above the question instead.
+        false if state.overlays.last().is_some_and(|overlay| overlay.escape_stops_turn()) => {
+            " · esc to stop the turn"
+        }
+        // Escape closes the overlay instead.
         false => "",
     };
     let fits = line.width() + width(hint) <= state.columns;
     Some(line.with(ColorRole::Dim, if fits { hint } else { "" }).truncate(state.columns))
 }
 
-fn format_elapsed(milliseconds: u64) -> String {
+/// The current step of the animation, and a space behind it.
+fn working_sign(look: &WorkingLook, passed: u64) -> Line {
+    let Some(frames) = &look.frames else {
+        return Line::styled(Style::from(ColorRole::Accent).bold(), spinner(passed))
+            .with(ColorRole::Dim, " ");
+    };
+    let interval = look.interval.unwrap_or(TICK_MS).max(TICK_MS / 2);
+    match frames.get((passed / interval) as usize % frames.len().max(1)) {
+        Some(frame) => parse_styled(frame).0.with(ColorRole::Dim, " "),
+        None => Line::new(),
+    }
+}
+
+/// A frame of the spinner.
+pub(crate) fn spinner(milliseconds: u64) -> &'static str {
+    SPINNER[(milliseconds / TICK_MS) as usize % SPINNER.len()]
+}
+
+pub(crate) fn format_elapsed(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     if seconds < 60 { format!("{seconds} s") } else { format!("{}:{:02} min", seconds / 60, seconds % 60) }
 }

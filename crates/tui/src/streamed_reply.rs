@@ -182,9 +182,9 @@ impl TextPieces {
 
     fn draw_pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
         let piece = |chunk: Chunk| {
-            let chunk_end = self.edge;
+            let chunk_end = self.edge.clone();
             // The end state of a chunk does not depend on the width.
-            self.edge = chunk.draw(chunk_end, ColorRole::Text, 80).1;
+            self.edge = chunk.draw(&chunk_end, ColorRole::Text, 80, None).1;
             Piece::text(chunk, chunk_end)
         };
         chunks.into_iter().map(piece).collect()

@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) use ansi::{parse_lines, parse_styled};
 pub use wrap::{hard_wrap, wrap};
 
-use crate::theme::ColorRole;
+use crate::theme::{Color, ColorRole};
 
 /// The style of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +25,11 @@ pub struct Style {
     pub italic: bool,
     pub underline: bool,
     pub strike: bool,
+    /// Foreground and background are swapped.
+    pub inverse: bool,
+    /// Colors that are no roles, as extensions choose them. They replace those of the roles.
+    pub own_color: Option<Color>,
+    pub own_background: Option<Color>,
 }
 
 impl From<ColorRole> for Style {
@@ -66,6 +71,16 @@ impl Line {
         Line::new().with(style, text)
     }
 
+    /// A line in which keys and commands, which stand in backticks, stand out.
+    pub(crate) fn with_keys(style: impl Into<Style>, text: &str) -> Line {
+        let style = style.into();
+        let mut line = Line::new();
+        for (at, part) in text.split('`').enumerate() {
+            line.push(if at % 2 == 1 { ColorRole::Accent.into() } else { style }, part);
+        }
+        line
+    }
+
     /// Appends text to the line. Line feeds become spaces.
     pub fn with(mut self, style: impl Into<Style>, text: &str) -> Line {
         self.push(style, text);
@@ -93,7 +108,7 @@ impl Line {
 
     /// Sets the background of all spans that have none.
     pub fn with_background(mut self, role: ColorRole) -> Line {
-        for span in &mut self.spans {
+        for span in self.spans.iter_mut().filter(|span| span.style.own_background.is_none()) {
             span.style.background.get_or_insert(role);
         }
         self
@@ -127,6 +142,54 @@ impl Line {
         }
         if max_width > 0 {
             cut.push(Style { background: cut.fill, ..ColorRole::Dim.into() }, "…");
+        }
+        cut
+    }
+
+    /// Makes text without a color dim.
+    pub(crate) fn dimmed(mut self) -> Line {
+        let plain = |span: &&mut Span| span.style.role == ColorRole::Text && span.style.own_color.is_none();
+        self.spans.iter_mut().filter(plain).for_each(|span| span.style.role = ColorRole::Dim);
+        self
+    }
+
+    /// Lays another line over this one, from a column on and `width` columns wide. A wide character that is covered in part
+    /// becomes spaces.
+    pub(crate) fn covered_by(&self, over: Line, column: usize, width: usize) -> Line {
+        let mut covered = Line { fill: self.fill, ..self.part(0, column) };
+        covered.pad(column);
+        covered.spans.extend(over.part(0, width).spans);
+        covered.pad(column + width);
+        let rest = self.part(column + width, usize::MAX);
+        covered.spans.extend(rest.spans);
+        covered
+    }
+
+    /// Adds spaces up to a width.
+    fn pad(&mut self, to: usize) {
+        let missing = to.saturating_sub(self.width());
+        if missing > 0 {
+            self.push(Style::default(), &" ".repeat(missing));
+        }
+    }
+
+    /// The columns from `from` up to but excluding `to`. A wide character that is cut becomes spaces.
+    fn part(&self, from: usize, to: usize) -> Line {
+        let (mut at, mut cut) = (0, Line::new());
+        for span in &self.spans {
+            let mut text = String::new();
+            for piece in span.text.graphemes(true) {
+                let (start, end) = (at, at + width(piece));
+                at = end;
+                if start >= from && end <= to {
+                    text.push_str(piece);
+                } else if end > from && start < to {
+                    text.push_str(&" ".repeat(end.min(to) - start.max(from)));
+                }
+            }
+            if !text.is_empty() {
+                cut.spans.push(Span { text, ..span.clone() });
+            }
         }
         cut
     }
@@ -214,6 +277,17 @@ mod tests {
         assert_eq!(join_fitting(keys, 24, 1), ["enter go · escape leave"]);
         assert_eq!(join_fitting(keys, 22, 1), ["enter go"]);
         assert_eq!(join_fitting(keys, 22, 2), ["enter go", "escape leave · L label"]);
+    }
+
+    #[test]
+    fn a_line_covers_a_part_of_another_and_no_more() {
+        let base = Line::styled(ColorRole::Text, "一二三四 end");
+        let covered =
+            |over: &str, column| base.covered_by(Line::styled(ColorRole::Bad, over), column, 4).plain();
+        assert_eq!(covered("abcdefgh", 2), "一abcd四 end");
+        // Columns 3 to 6 cover the second half of 二, 三 and the first half of 四.
+        assert_eq!(covered("ab", 3), "一 ab    end");
+        assert_eq!(covered("xy", 20), "一二三四 end        xy  ");
     }
 
     #[test]

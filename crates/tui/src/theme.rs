@@ -10,6 +10,7 @@ mod pi;
 pub use color::{Color, ColorDepth};
 pub use detect::{detect_color_depth, detect_light_background};
 pub use pi::PI_TOKENS;
+pub(crate) use pi::token_role;
 
 use crate::text::Style;
 
@@ -37,6 +38,7 @@ roles! {
     Text "text", Dim "dim", Accent "accent", Border "border", Good "good", Bad "bad", Warn "warn",
     User "user", UserBg "userBg", Thinking "thinking", Heading "heading", Code "code", Link "link", Quote "quote",
     Keyword "keyword", Literal "literal", Comment "comment", Function "function", Type "type",
+    Property "property",
     Added "added", AddedBg "addedBg", AddedWordBg "addedWordBg",
     Removed "removed", RemovedBg "removedBg", RemovedWordBg "removedWordBg",
     Label "label", Active "active", SelectedBg "selectedBg",
@@ -175,15 +177,23 @@ impl Theme {
     /// The escape sequence that starts a style; empty for plain text.
     pub fn style_start(&self, style: Style) -> String {
         let mut codes: Vec<String> = Vec::new();
-        let flags = [(style.bold, "1"), (style.italic, "3"), (style.underline, "4"), (style.strike, "9")];
+        let flags = [
+            (style.bold, "1"),
+            (style.italic, "3"),
+            (style.underline, "4"),
+            (style.inverse, "7"),
+            (style.strike, "9"),
+        ];
         codes.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, code)| code.to_owned()));
         // With few colors, some text would have the same color as its background.
         let background = style.background.filter(|role| self.color(*role).is_supported_by(self.color_depth));
         if style.background == Some(ColorRole::SelectedBg) && background.is_none() {
             codes.push("7".to_owned());
         } else {
-            codes.extend(self.color(style.role).code(self.color_depth, false));
-            codes.extend(background.and_then(|role| self.color(role).code(self.color_depth, true)));
+            let foreground = style.own_color.unwrap_or_else(|| self.color(style.role));
+            codes.extend(foreground.code(self.color_depth, false));
+            let background = style.own_background.or_else(|| background.map(|role| self.color(role)));
+            codes.extend(background.and_then(|color| color.code(self.color_depth, true)));
         }
         if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
     }

@@ -43,23 +43,24 @@ impl TourStep {
         }
     }
 
+    /// What to do. Keys and commands stand in backticks.
     fn text(self) -> &'static str {
         match self {
             TourStep::Opening => "",
             TourStep::Tree => {
-                "1/5 The tree: this session tried two ways to add a flag. Press alt+t to see both."
+                "1/5 The tree: this session tried two ways to add a flag. Press `alt+t` to see both."
             }
             TourStep::Branch => {
-                "2/5 Branch and summarize: select \"Then page the array\" with ↑ and press enter. Choose \"summarize\" to take along what this branch learned."
+                "2/5 Branch and summarize: select \"Then page the array\" with `↑` and press `enter`. Choose \"summarize\" to take along what this branch learned."
             }
             TourStep::Undo => {
-                "3/5 Undo: you are before that message, and its text is in the editor to rephrase. Press ctrl+c to clear it, then alt+u to undo the move."
+                "3/5 Undo: you are before that message, and its text is in the editor to rephrase. Press `ctrl+c` to clear it, then `alt+u` to undo the move."
             }
             TourStep::Compare => {
-                "4/5 Compare: open the tree with alt+t and press alt+c on two rows of different branches."
+                "4/5 Compare: open the tree with `alt+t` and press `alt+c` on two rows of different branches."
             }
             TourStep::Done => {
-                "5/5 Both branches, side by side. Nothing was lost on the way: every entry stays in the session. /tour ends the tour, /resume opens your sessions."
+                "5/5 Both branches, side by side. Nothing was lost on the way: every entry stays in the session. `/tour` ends the tour, `/resume` opens your sessions."
             }
         }
     }
@@ -75,7 +76,7 @@ pub(crate) fn tour_lines(state: &UiState) -> Vec<Line> {
     let Some(step) = state.tour.filter(|step| *step != TourStep::Opening) else { return Vec::new() };
     let title = Line::styled(Style::from(ColorRole::Good).bold(), "Tour");
     let mut lines = vec![rule("──", title, state.columns, ColorRole::Good)];
-    lines.extend(wrap(&Line::styled(ColorRole::Text, step.text()), state.columns));
+    lines.extend(wrap(&Line::with_keys(ColorRole::Text, step.text()), state.columns));
     lines
 }
 

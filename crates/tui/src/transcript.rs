@@ -11,26 +11,30 @@ mod tasks;
 
 use osier_protocol::entry_view::{
     AssistantView, BranchSummaryView, CustomMessageView, EntryContent, EntryView, MessageView,
-    ReplyBlockView, ToolCallView, ToolResultView, UserMessageView,
+    ReplyBlockView, SubagentsView, ToolCallView, ToolResultView, UserMessageView,
 };
 use osier_protocol::graft::parse_graft;
 use osier_protocol::{EntryLine, MessageRole, one_line};
 
 pub(crate) use explores::explore_lines;
-pub(crate) use tasks::task_lines;
+pub(crate) use tasks::{LiveTime, live_tasks};
 
-pub(crate) use card::{card_header, draw as draw_card, interrupted as draw_interrupted, output_tail};
+pub(crate) use card::{
+    card_header, draw as draw_card, draw_rendered, interrupted as draw_interrupted, output_tail,
+};
 
+use crate::code::CodeColors;
 use crate::editor::Pastes;
 use crate::markdown::render_markdown;
 use crate::piece::Piece;
+use crate::rendered::RenderedEntries;
 use crate::streamed_reply::{ReplyBlock, ReplyBlocks};
-use crate::text::{Line, Style, sanitize, width, wrap};
+use crate::text::{Line, Style, parse_styled, sanitize, width, wrap};
 use crate::theme::ColorRole;
 use folding::fold_with_key;
 
 /// How to draw entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RenderOptions<'a> {
     pub width: usize,
     /// The user's home folder, shown as `~`.
@@ -39,12 +43,22 @@ pub(crate) struct RenderOptions<'a> {
     pub expanded: bool,
     /// Pasted texts, which are folded into their markers.
     pub pastes: Option<&'a Pastes>,
+    /// The colors of code; without them, code is plain.
+    pub code: Option<&'a CodeColors>,
+    /// What extensions draw.
+    pub rendered: Option<&'a RenderedEntries>,
+    /// The text that stands for folded thinking.
+    pub thinking_label: Option<&'a str>,
 }
 
 /// Draws entries in order. Keeps only the tool calls that have no result yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Transcript {
     pending_calls: Vec<ToolCallView>,
+    /// The batches of pending calls. Their results are drawn instead, if they come.
+    pending_batches: Vec<EntryLine>,
+    /// The calls whose tasks are drawn. Their results say the same.
+    drawn_batches: Vec<String>,
 }
 
 impl Transcript {
@@ -53,8 +67,16 @@ impl Transcript {
         let Some(view) = line.view() else { return Vec::new() };
         match &view.content {
             EntryContent::Message(MessageView::Other(_)) if view.role == MessageRole::System => Vec::new(),
+            EntryContent::Message(MessageView::ToolResult(result))
+                if self.drawn_batches.contains(&result.call_id) =>
+            {
+                Vec::new()
+            }
             EntryContent::Message(MessageView::ToolResult(result)) => {
-                vec![Piece::card(self.take_call(result), line.clone())]
+                let is_own = |batch: &SubagentsView| batch.tool_call_id.as_ref() == Some(&result.call_id);
+                let batches = self.take_batches(is_own).into_iter().map(Piece::entry);
+                let card = Piece::card(self.take_call(result), line.clone());
+                batches.chain([card]).collect()
             }
             EntryContent::Message(MessageView::Assistant(reply)) => {
                 let mut pieces = self.settle_pending();
@@ -62,12 +84,12 @@ impl Transcript {
                 pieces.extend(assistant_pieces(reply));
                 pieces
             }
-            // They are inside their call. While the tasks run, the live part of the screen shows them.
             EntryContent::Subagents(subagents) if !self.pending_calls.is_empty() => {
-                let is_shown = subagents.status.as_deref() != Some("running");
-                is_shown.then(|| Piece::entry(line.clone())).into_iter().collect()
+                self.draw_batch(subagents, line)
             }
             EntryContent::Change(_) | EntryContent::Other => Vec::new(),
+            // Only extensions draw it.
+            EntryContent::Custom { .. } => vec![Piece::entry(line.clone())],
             _ => {
                 let mut pieces = self.settle_pending();
                 pieces.push(Piece::entry(line.clone()));
@@ -76,9 +98,35 @@ impl Transcript {
         }
     }
 
+    /// Draws the tasks of a pending call once they have ended. While they run, the live part of the screen shows them.
+    fn draw_batch(&mut self, subagents: &SubagentsView, line: &EntryLine) -> Vec<Piece> {
+        if !subagents.has_results {
+            self.pending_batches.push(line.clone());
+            return Vec::new();
+        }
+        self.take_batches(|batch| batch.batch_id == subagents.batch_id);
+        self.replace_call(subagents);
+        vec![Piece::entry(line.clone())]
+    }
+
+    fn take_batches(&mut self, is_wanted: impl Fn(&SubagentsView) -> bool) -> Vec<EntryLine> {
+        let is_wanted = |line: &EntryLine| batch_of(line).is_some_and(&is_wanted);
+        self.pending_batches.extract_if(.., |line| is_wanted(line)).collect()
+    }
+
+    /// The card of the tasks stands for their call.
+    fn replace_call(&mut self, subagents: &SubagentsView) {
+        let is_call = |call: &ToolCallView| Some(&call.id) == subagents.tool_call_id.as_ref();
+        let calls = self.pending_calls.extract_if(.., |call| is_call(call));
+        self.drawn_batches.extend(calls.map(|call| call.id));
+    }
+
     /// Draws the pending calls as interrupted.
     pub(crate) fn settle_pending(&mut self) -> Vec<Piece> {
-        std::mem::take(&mut self.pending_calls).into_iter().map(Piece::interrupted).collect()
+        let batches = std::mem::take(&mut self.pending_batches);
+        batches.iter().filter_map(batch_of).for_each(|batch| self.replace_call(batch));
+        let calls = std::mem::take(&mut self.pending_calls).into_iter().map(Piece::interrupted);
+        batches.into_iter().map(Piece::entry).chain(calls).collect()
     }
 
     /// The calls without a result.
@@ -99,6 +147,13 @@ impl Transcript {
     }
 }
 
+fn batch_of(line: &EntryLine) -> Option<&SubagentsView> {
+    match &line.view()?.content {
+        EntryContent::Subagents(batch) => Some(batch),
+        _ => None,
+    }
+}
+
 /// Draws an entry that is neither a reply nor a tool result.
 pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Line> {
     match &view.content {
@@ -106,9 +161,13 @@ pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Li
         EntryContent::Message(MessageView::UserCommand(run)) => {
             card::draw_user_command(run, view.in_context, options)
         }
-        EntryContent::Message(MessageView::Custom(custom)) => draw_custom(custom, options),
+        EntryContent::Message(MessageView::Custom(custom)) => draw_custom(view.id.as_str(), custom, options),
+        EntryContent::Custom { .. } => {
+            let lines = options.rendered.and_then(|rendered| rendered.body(view.id.as_str()));
+            lines.map(<[Line]>::to_vec).unwrap_or_default()
+        }
         EntryContent::Message(MessageView::Other(other)) => {
-            render_markdown(&other.text, ColorRole::Dim, options.width)
+            render_markdown(&other.text, ColorRole::Dim, options.width, options.code)
         }
         EntryContent::Compaction(compaction) => {
             let tokens = compaction
@@ -162,9 +221,11 @@ pub(crate) fn assistant_pieces(reply: &AssistantView) -> Vec<Piece> {
 /// Draws thinking: its first line and the number of other lines, or all of it if expanded.
 pub(crate) fn draw_thinking(text: &str, options: RenderOptions<'_>) -> Vec<Line> {
     let available_width = options.width.saturating_sub(2);
-    let mut lines = render_markdown(text.trim(), ColorRole::Thinking, available_width);
+    let mut lines = render_markdown(text.trim(), ColorRole::Thinking, available_width, options.code);
     lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style.italic = true);
-    if lines.len() > 1 && !options.expanded {
+    if let Some(label) = options.thinking_label.filter(|_| !options.expanded) {
+        lines = vec![parse_styled(label).0.truncate(available_width)];
+    } else if lines.len() > 1 && !options.expanded {
         let more = match lines.iter().skip(1).filter(|line| !line.is_empty()).count() {
             1 => " … 1 more line (ctrl+o)".to_owned(),
             more => format!(" … {more} more lines (ctrl+o)"),
@@ -193,20 +254,24 @@ fn draw_user(user: &UserMessageView, options: RenderOptions<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| line.filled(ColorRole::UserBg)).collect()
 }
 
-fn draw_custom(custom: &CustomMessageView, options: RenderOptions<'_>) -> Vec<Line> {
+/// Draws a message of an extension in its box. The extension may draw what is inside.
+fn draw_custom(id: &str, custom: &CustomMessageView, options: RenderOptions<'_>) -> Vec<Line> {
     if !custom.display {
         return Vec::new();
     }
+    if let Some(lines) = options.rendered.and_then(|rendered| rendered.body(id)) {
+        return lines.iter().map(|line| line.clone().filled(ColorRole::CustomMessageBg)).collect();
+    }
     let label = Style::from(ColorRole::CustomMessageLabel).bold();
     let mut lines = vec![Line::styled(label, &format!("[{}]", custom.custom_type))];
-    lines.extend(render_markdown(&custom.text, ColorRole::CustomMessageText, options.width));
+    lines.extend(render_markdown(&custom.text, ColorRole::CustomMessageText, options.width, options.code));
     lines.into_iter().map(|line| line.filled(ColorRole::CustomMessageBg)).collect()
 }
 
 fn draw_summary(title: &str, text: &str, options: RenderOptions<'_>) -> Vec<Line> {
     let mut lines =
         vec![Line::styled(ColorRole::Accent, "◆ ").with(Style::from(ColorRole::Accent).bold(), title)];
-    let text = render_markdown(text, ColorRole::Dim, options.width.saturating_sub(2));
+    let text = render_markdown(text, ColorRole::Dim, options.width.saturating_sub(2), options.code);
     let text = fold_with_key(text, 6, options.expanded).into_iter();
     lines.extend(text.map(|line| line.prepend(ColorRole::Border, "│ ").truncate(options.width)));
     lines

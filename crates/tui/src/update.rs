@@ -2,21 +2,24 @@
 
 mod events;
 mod extensions;
-mod keys;
+pub(crate) mod keys;
 pub(crate) mod question_keys;
 
 use osier_protocol::entry_view::EntryView;
-use osier_protocol::query::PromptCommand;
+use osier_protocol::query::{PromptCommand, SessionStatus};
 use osier_protocol::{
     ClientCommand, CommandReply, ExploreReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot,
     one_line,
 };
 
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
-use crate::extension_ui::ExtensionUi;
+use crate::extension_editor;
+use crate::floats;
 use crate::key::Input;
-use crate::msg::{Action, CommandPurpose, JoinedSession, Msg, PathTail};
-use crate::overlay::{ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView};
+use crate::msg::{Action, CommandPurpose, JoinedSession, Msg, OpenTarget, PathTail};
+use crate::overlay::{
+    ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView, task_picker,
+};
 use crate::pages;
 use crate::piece::Piece;
 use crate::state::{Activity, TreeRequest, UiState};
@@ -25,30 +28,47 @@ use crate::text::{Line, sanitize, wrap};
 use crate::theme::ColorRole;
 use crate::tour::{self, TourEvent};
 use crate::transcript::Transcript;
+use crate::untyped_text;
 use osier_protocol::engine_request::SettingRow;
 
 /// See the module.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
+    let mut actions = apply(state, msg);
+    actions.extend(extension_editor::send_text(state));
+    if state.extensions.follows_screen() {
+        actions.extend(state.extensions.send_screen(state.screen_input()));
+    }
+    actions
+}
+
+fn apply(state: &mut UiState, msg: Msg) -> Vec<Action> {
     match msg {
         Msg::Input(input) => match input {
-            Input::Key(key) => keys::handle_key(state, key),
-            Input::Paste(text) => paste(state, &text),
+            Input::Key(key) => {
+                extension_editor::listen(state, key).unwrap_or_else(|| keys::handle_key(state, key))
+            }
+            Input::Paste(text) => match extension_editor::hold_paste(state, text) {
+                Some(text) => paste(state, &text),
+                None => Vec::new(),
+            },
             // The loop sets the theme.
-            Input::Background { .. } => Vec::new(),
+            Input::Background { light } => {
+                state.is_light = light;
+                Vec::new()
+            }
             Input::Focus(focused) => {
                 state.is_unfocused = !focused;
                 Vec::new()
             }
             Input::Resize(columns, rows) => {
                 (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
-                state.extensions.resize(state.columns, state.rows)
+                Vec::new()
             }
         },
         Msg::Event(event) => events::handle_event(state, event),
         Msg::Joined(joined) => apply_joined(state, *joined),
         Msg::Switched(switched) => {
             tour::note(state, TourEvent::SessionOpened);
-            state.extensions = ExtensionUi::default();
             let lines = pages::switch_notice(&switched);
             let lines = lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect();
             vec![Action::Print(vec![Piece::spaced_notice(lines)])]
@@ -56,17 +76,24 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
         Msg::Path(path) => show_path(state, &path),
         // It was requested before a switch and is about the other session.
         Msg::Status(status) if !state.status.id.is_empty() && status.id != state.status.id => Vec::new(),
-        Msg::Status(status) => {
-            state.context = status.context;
-            state.status = *status;
-            Vec::new()
-        }
+        Msg::Status(status) => show_status(state, *status),
         Msg::Connection(problem) => {
             state.connection_problem = problem;
             Vec::new()
         }
         Msg::Sandbox(sandbox) => {
             state.sandbox = sandbox;
+            Vec::new()
+        }
+        Msg::Tasks(list) if list.panels.is_empty() && list.parent.is_some() => {
+            let parent = list.parent.map(OpenTarget::Named);
+            parent.map(Action::Open).into_iter().collect()
+        }
+        Msg::Tasks(list) => {
+            match task_picker(*list, state.clock.now) {
+                Some(picker) => state.overlays.push(Box::new(picker)),
+                None => show_notice(state, "No tasks yet; a model delegates them with the tool task"),
+            }
             Vec::new()
         }
         Msg::Tree(snapshot) => show_tree(state, &snapshot),
@@ -84,7 +111,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             }
             notify_overlays(state, &OverlayEvent::Sessions(&cards))
         }
-        Msg::SearchHit(card) => notify_overlays(state, &OverlayEvent::SearchHit(card)),
+        Msg::SearchHit(hit) => notify_overlays(state, &OverlayEvent::SearchHit(hit)),
         Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
             state.files = Some(files);
@@ -114,9 +141,23 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             show_error(state, &error);
             Vec::new()
         }
-        Msg::Timer => question_keys::apply_held_answer(state),
+        Msg::Timer => {
+            let mut actions = extension_editor::release_keys(state);
+            actions.extend(question_keys::apply_held_answer(state));
+            actions
+        }
         Msg::Tick => Vec::new(),
     }
+}
+
+/// Shows the status. The first one of a session tells whether its log is damaged.
+fn show_status(state: &mut UiState, status: SessionStatus) -> Vec<Action> {
+    let damage = status.damage_note().filter(|_| state.status.id.is_empty());
+    state.context = status.context;
+    state.status = status;
+    let print =
+        |note: String| Action::Print(vec![Piece::spaced_notice(vec![Line::styled(ColorRole::Warn, &note)])]);
+    damage.map(print).into_iter().collect()
 }
 
 /// Shows a notice until the next key.
@@ -129,9 +170,12 @@ pub(crate) fn show_error(state: &mut UiState, text: &str) {
     state.notice = Some(Line::styled(ColorRole::Bad, text));
 }
 
-fn paste(state: &mut UiState, text: &str) -> Vec<Action> {
+pub(crate) fn paste(state: &mut UiState, text: &str) -> Vec<Action> {
     let text = clean_paste(text);
     question_keys::record_input(state);
+    if let Some(actions) = floats::paste(state, &text) {
+        return actions;
+    }
     if let Some(overlay) = state.overlays.last_mut().filter(|overlay| !overlay.shares_draft()) {
         overlay.paste(&text);
         return Vec::new();
@@ -157,6 +201,7 @@ fn clean_paste(text: &str) -> String {
 fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     let JoinedSession {
         turn_running: running,
+        tasks,
         drafts,
         open_questions: asked,
         queue,
@@ -175,7 +220,16 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
         ..command
     };
     (state.models, state.prompt_commands) = (models, commands.into_iter().map(clean).collect());
-    state.activity = Activity { turn_running: running, ..Activity::default() };
+    let fresh = Activity { turn_running: running, tasks, ..Activity::default() };
+    let old = std::mem::replace(&mut state.activity, fresh);
+    // They may have been answered meanwhile, or belong to an engine that has ended. Those that are still open follow.
+    let mut actions = Vec::new();
+    for id in old.open_questions {
+        actions.extend(notify_overlays(state, &OverlayEvent::Answered(id)));
+    }
+    state.held_answer = None;
+    // Those that are still open are asked about again.
+    state.extensions.floats.clear();
     state.tree_request = None;
     state.activity.started = state.now;
     state.editor.pastes = Pastes::new(pastes);
@@ -191,13 +245,14 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     state.reply = draft;
     return_to_editor(state, returned.into_iter().map(|prompt| prompt.text).collect());
     for OpenQuestion { id, question, agent } in asked {
-        events::show_question(state, id, question, agent);
+        actions.extend(events::show_question(state, id, question, agent));
     }
     if unfinished && !running {
         let line = Line::styled(ColorRole::Warn, "The last turn did not finish; /retry continues it");
         pieces.push(Piece::spaced_notice(vec![line]));
     }
-    if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
+    actions.extend((!pieces.is_empty()).then_some(Action::Print(pieces)));
+    actions
 }
 
 /// Puts unsent prompts back into the editor, before the text that is there.
@@ -205,13 +260,17 @@ pub(crate) fn return_to_editor(state: &mut UiState, mut texts: Vec<String>) {
     if texts.is_empty() {
         return;
     }
+    let is_asked_about = texts.iter().any(|text| untyped_text::is_asked_about(state, text));
     let current = state.editor.text().to_owned();
     texts.extend(Some(current).filter(|current| !current.trim().is_empty()));
-    state.editor.set_folded(&texts.join("\n\n"));
+    let all = texts.join("\n\n");
+    state.extensions.wrote_draft |= is_asked_about || untyped_text::is_asked_about(state, &all);
+    state.editor.set_folded(&all);
 }
 
 /// Puts a sent message back into the editor, and adds markers for images that the text does not name.
 fn restore_prompt(state: &mut UiState, text: &str, images: Vec<Image>) {
+    state.extensions.wrote_draft |= untyped_text::is_asked_about(state, text);
     state.editor.set_folded(text);
     if !state.editor.images.images_in(state.editor.text()).is_empty() {
         return;
@@ -229,7 +288,7 @@ fn show_path(state: &mut UiState, path: &PathTail) -> Vec<Action> {
     state.shown_entries = path.log_entries;
     let head = match path.hidden_entries {
         0 if path.lines.is_empty() => {
-            state.config.welcome.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect()
+            state.config.welcome.iter().map(|line| Line::with_keys(ColorRole::Dim, line)).collect()
         }
         0 => Vec::new(),
         1 => vec![Line::styled(ColorRole::Dim, "… 1 earlier entry; /tree shows it")],
@@ -328,7 +387,8 @@ pub(crate) fn notify_overlays(state: &mut UiState, event: &OverlayEvent<'_>) -> 
         | OverlayOutcome::Pass
         | OverlayOutcome::Open(_)
         | OverlayOutcome::OpenAndRun(..)
-        | OverlayOutcome::CloseAndInsert(_) => true,
+        | OverlayOutcome::CloseAndInsert(_)
+        | OverlayOutcome::CloseAndSubmit(..) => true,
     });
     actions
 }
@@ -359,6 +419,13 @@ pub(crate) fn apply_outcome(state: &mut UiState, outcome: OverlayOutcome) -> Vec
             state.overlays.pop();
             state.editor.set(&text);
             Vec::new()
+        }
+        OverlayOutcome::CloseAndSubmit(text, when) => {
+            state.overlays.pop();
+            state.editor.set(&text);
+            state.extensions.wrote_draft = false;
+            // What you read is sent: a marker in it may name another paste by now.
+            keys::send(state, &text, &text, when)
         }
     }
 }
@@ -406,6 +473,11 @@ fn handle_reply(
     // A summary that the user requested ends with the reply; one that a turn writes continues.
     if !state.activity.turn_running {
         state.activity.summary = None;
+    }
+    if let CommandPurpose::Prompt(text) = purpose
+        && let Some(answered) = state.unanswered.iter().position(|unanswered| unanswered == text)
+    {
+        state.unanswered.remove(answered);
     }
     let actions = notify_overlays(state, &OverlayEvent::Replied(purpose, &reply));
     match (purpose, reply) {

@@ -2,17 +2,23 @@
 //! first.
 
 use osier_protocol::WidgetPlacement;
+use osier_protocol::entry_view::ToolCallView;
+use osier_protocol::subagents::TaskPanel;
 
+use crate::extension_editor::ExtensionEditor;
 use crate::hints::hint_line;
 use crate::overlay::OverlayArea;
 use crate::panel::{frame_overlay, inner_columns, rule};
 use crate::screen::Frame;
 use crate::state::UiState;
 use crate::status::{spinner_line, status_line};
-use crate::text::Line;
+use crate::text::{Line, wrap};
 use crate::theme::ColorRole;
 use crate::tour::tour_lines;
-use crate::transcript::{card_header, explore_lines, output_tail, task_lines, with_blank_above};
+use crate::transcript::{
+    LiveTime, RenderOptions, card_header, draw_rendered, explore_lines, live_tasks, output_tail,
+    with_blank_above,
+};
 use crate::update::question_keys::shares_draft;
 
 /// The number of output lines shown below a running tool.
@@ -21,6 +27,8 @@ const MAX_OUTPUT_LINES: usize = 6;
 const NOTICE_DELAY_MS: u64 = 100;
 /// The minimum number of rows for the reply being streamed, if there is room.
 const MIN_REPLY_ROWS: usize = 4;
+/// The minimum number of rows for the tasks of sub-agents.
+const MIN_TASK_ROWS: usize = 4;
 /// The maximum number of rows of the editor.
 const MAX_EDITOR_ROWS: usize = 10;
 
@@ -54,8 +62,8 @@ fn bottom_lines(state: &UiState) -> Vec<Line> {
     let mut below: Vec<Line> = spinner_line(state).into_iter().collect();
     below.extend(tour_lines(state));
     below.extend(tree_request_line(state));
-    below.extend(state.notice.clone().map(|line| line.truncate(state.columns)));
     let most = state.rows / 4;
+    below.extend(notice_lines(state, most.max(1)));
     below.extend(
         state.extensions.widget_lines(WidgetPlacement::BelowEditor, state.columns).into_iter().take(most),
     );
@@ -65,6 +73,18 @@ fn bottom_lines(state: &UiState) -> Vec<Line> {
     }
     below.extend(state.extensions.status_line(state.columns));
     below
+}
+
+/// The notice, wrapped: the end of an error often says what to do.
+fn notice_lines(state: &UiState, most: usize) -> Vec<Line> {
+    let Some(notice) = &state.notice else { return Vec::new() };
+    let mut lines = wrap(notice, state.columns);
+    if lines.len() > most {
+        lines.truncate(most);
+        let last = lines.pop().unwrap_or_default().with(ColorRole::Dim, "…");
+        lines.push(last.truncate(state.columns));
+    }
+    lines
 }
 
 /// The notice about reading the tree, once it takes noticeable time.
@@ -135,7 +155,21 @@ fn trim_to_height(frame: &mut Frame, height: usize) {
     }
 }
 
+/// The editor of an extension, with Osier's completions below it.
+fn extension_editor_frame(state: &UiState, editor: &ExtensionEditor) -> Frame {
+    let most = (state.rows / 2).max(3);
+    let (mut lines, cursor) = editor.view(state.columns, most);
+    if let Some(completion) = &state.completion {
+        let room = state.rows.saturating_sub(lines.len() + 5);
+        lines.extend(completion.view(state.columns).into_iter().take(room));
+    }
+    Frame { lines, cursor }
+}
+
 fn editor_frame(state: &UiState) -> Frame {
+    if let Some(editor) = &state.extensions.editor {
+        return extension_editor_frame(state, editor);
+    }
     let role = if state.activity.turn_running { ColorRole::Dim } else { ColorRole::Accent };
     let height = MAX_EDITOR_ROWS.min(state.rows.saturating_sub(3)).max(1);
     let (mut lines, mut cursor) = state.editor.view(state.columns, height, role);
@@ -173,14 +207,7 @@ fn activity_lines(state: &UiState) -> Vec<Line> {
     lines.drain(..lines.len().saturating_sub((state.rows / 3).max(MIN_REPLY_ROWS)));
     if state.activity.turn_running {
         for call in state.transcript.pending_calls() {
-            let mut card = card_header(call, ColorRole::Accent, options);
-            let tasks = state.activity.tasks.iter().filter(|(id, _)| *id == call.id);
-            card.extend(tasks.flat_map(|(_, panel)| task_lines(panel, options)));
-            let printed = state.activity.tools.iter().find(|(id, _)| *id == call.id);
-            card.extend(
-                printed.into_iter().flat_map(|(_, text)| output_tail(text, MAX_OUTPUT_LINES, options)),
-            );
-            lines.extend(with_blank_above(card));
+            lines.extend(with_blank_above(running_call(state, call, options)));
         }
     }
     if let Some(report) = &state.activity.explore {
@@ -200,6 +227,30 @@ fn activity_lines(state: &UiState) -> Vec<Line> {
     lines
 }
 
+/// A call that has no result yet, with its output so far.
+fn running_call(state: &UiState, call: &ToolCallView, options: RenderOptions<'_>) -> Vec<Line> {
+    let output = || {
+        let printed = state.activity.tools.iter().find(|(id, _)| *id == call.id);
+        let printed = printed.into_iter();
+        printed.flat_map(|(_, text)| output_tail(text, MAX_OUTPUT_LINES, options)).collect::<Vec<Line>>()
+    };
+    if let Some(rendered) = options.rendered.and_then(|rendered| rendered.call(&call.id)) {
+        return draw_rendered(call, rendered, ColorRole::Accent, options, output);
+    }
+    let tasks = state.activity.tasks.iter().filter(|(id, _)| *id == call.id);
+    let tasks: Vec<&TaskPanel> = tasks.map(|(_, panel)| panel).collect();
+    let mut card = match tasks.is_empty() {
+        true => card_header(call, ColorRole::Accent, options),
+        false => live_tasks(tasks, (state.rows / 2).max(MIN_TASK_ROWS), live_time(state), options),
+    };
+    card.extend(output());
+    card
+}
+
+fn live_time(state: &UiState) -> LiveTime {
+    LiveTime { animation: state.now, now: state.clock.now }
+}
+
 fn queue_lines(state: &UiState) -> Vec<Line> {
     let line = |mark: &str, text: &String| {
         Line::styled(ColorRole::Accent, mark).with(ColorRole::Dim, text).truncate(state.columns)
@@ -208,6 +259,11 @@ fn queue_lines(state: &UiState) -> Vec<Line> {
     lines.extend(state.follow_up.iter().map(|text| line("then: ", text)));
     if !lines.is_empty() {
         lines.push(Line::styled(ColorRole::Dim, "alt+up to edit them").truncate(state.columns));
+    }
+    // With a connection, a prompt is answered at once.
+    let unanswered = state.unanswered.iter().filter(|_| state.connection_problem.is_some());
+    lines.extend(unanswered.map(|text| line("to send: ", text)));
+    if !lines.is_empty() {
         lines.insert(0, Line::new());
     }
     lines

@@ -212,7 +212,7 @@ fn the_interface_asks_the_hooks_once_about_each_operation() {
     terminal.press("/quit\r");
     let call = "turn_start context before_provider_request after_provider_response";
     let expected = format!(
-        "hooks session_opened session_start input agent_start before_agent_start {call} tool_call tool_result turn_end \
+        "hooks session_opened session_start input before_agent_start agent_start {call} tool_call tool_result turn_end \
          {call} turn_end agent_end session_before_tree session_tree session_before_tree session_tree"
     );
     terminal.wait_for_bytes(&expected, 0);

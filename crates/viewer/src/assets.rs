@@ -11,6 +11,8 @@ pub const DOM: &str = include_str!("../web/dom.js");
 pub const STATE: &str = include_str!("../web/state.js");
 pub const OUTLINE: &str = include_str!("../web/outline.js");
 pub const TREE: &str = include_str!("../web/tree.js");
+pub const DELEGATION: &str = include_str!("../web/delegation.js");
+pub const ENTRY_PARTS: &str = include_str!("../web/entry_parts.js");
 pub const TRANSCRIPT: &str = include_str!("../web/transcript.js");
 pub const OVERVIEW: &str = include_str!("../web/overview.js");
 pub const CONTROLS: &str = include_str!("../web/controls.js");
@@ -35,14 +37,18 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "actions.js",
     "bodies.js",
     "compare.js",
+    "completion.js",
     "composer.js",
     "connection.js",
     "controls.js",
+    "delegation.js",
     "dialog.js",
     "dom.js",
     "drafts.js",
     "early.js",
+    "entry_parts.js",
     "explore.js",
+    "hits.js",
     "label_editor.js",
     "live.css",
     "live.js",
@@ -74,7 +80,8 @@ pub fn web_files_version() -> &'static str {
 }
 
 /// The modules of an export, each after those that it imports.
-const EXPORT_MODULES: &[&str] = &[DOM, STATE, OUTLINE, TREE, OVERVIEW, TRANSCRIPT, CONTROLS, EXPORT];
+const EXPORT_MODULES: &[&str] =
+    &[DOM, STATE, OUTLINE, TREE, OVERVIEW, DELEGATION, ENTRY_PARTS, TRANSCRIPT, CONTROLS, EXPORT];
 
 /// The script of an export: a page that is opened from a disk cannot import modules. A module would wait for the end of the file.
 pub fn export_script() -> String {

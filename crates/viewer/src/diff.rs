@@ -30,6 +30,21 @@ pub(crate) fn replacement(old: &str, new: &str) -> Markup {
     diff_block(&(lines("-", old) + &lines("+", new)))
 }
 
+/// How the lines before the first hunk of a file start.
+const FILE_HEADERS: [&str; 11] = [
+    "--- ",
+    "+++ ",
+    "diff --git ",
+    "index ",
+    "new file mode ",
+    "deleted file mode ",
+    "old mode ",
+    "new mode ",
+    "similarity index ",
+    "rename ",
+    "Binary files ",
+];
+
 /// The numbers of the next old and new lines. Zero until a hunk names them.
 #[derive(Debug, Default)]
 struct LineNumbers {
@@ -39,7 +54,10 @@ struct LineNumbers {
 
 impl LineNumbers {
     fn render(&mut self, line: &str) -> Markup {
-        let is_header = line.starts_with("--- ") || line.starts_with("+++ ");
+        if line.starts_with("diff --git ") {
+            *self = LineNumbers::default();
+        }
+        let is_header = FILE_HEADERS.iter().any(|start| line.starts_with(start));
         let (class, number) = match line.as_bytes().first() {
             Some(b'@') => {
                 (self.old, self.new) = hunk_starts(line).unwrap_or((self.old, self.new));

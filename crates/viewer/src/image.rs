@@ -18,7 +18,8 @@ fn render(image: &ImageView<'_>) -> Markup {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     match known.filter(|_| image.data.as_bytes().iter().all(is_base64)) {
         Some(known) => {
-            html! { img src={ "data:" (known) ";base64," (image.data) } alt="attached image" loading="lazy"; }
+            let source = html! { img src={ "data:" (known) ";base64," (image.data) } alt="attached image" loading="lazy"; };
+            html! { button.zoom type="button" aria-pressed="false" title="Enlarge" { (source) } }
         }
         None => html! { p.notice { "An image of an unknown type is not shown." } },
     }

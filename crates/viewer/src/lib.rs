@@ -9,7 +9,7 @@
 //! | `entry.rs` | [`render_entry`]: the body of one entry; it depends on nothing but the entry |
 //! | `message.rs`, `tool_call.rs`, `tool_result.rs`, `subagents.rs` | the parts of an entry |
 //! | `markdown.rs`, `link.rs` | Markdown, and the addresses that a link may have |
-//! | `highlight.rs`, `diff.rs`, `output.rs` | code, diffs, and long plain text |
+//! | `diff.rs`, `output.rs` | diffs; code, and long plain text |
 //! | `text.rs`, `image.rs` | escaped text with visible codes; images of known types |
 //! | `assets.rs`, `page.rs` | the files in `web/`, their hashes, and the markup around the content |
 //! | `export.rs`, `json.rs` | one HTML file with a whole session, written piece by piece |
@@ -18,7 +18,6 @@ pub mod assets;
 mod diff;
 pub mod entry;
 pub mod export;
-pub mod highlight;
 mod image;
 mod json;
 mod link;

@@ -1,17 +1,14 @@
 //! Long plain text and code. The beginning is shown; the rest is folded, in pieces that a browser lays out one by one.
 
 use maud::{Markup, PreEscaped, html};
+use osier_highlight::{Highlighter, TokenClass};
 
-use crate::highlight::Highlighter;
 use crate::text::{beginning, push_text};
 
 /// How much of a text is open at first.
 const MAX_OPEN: usize = 24 * 1024;
 /// The size of the pieces of the rest.
 const PIECE: usize = 32 * 1024;
-/// Longer code and longer lines are not highlighted.
-const MAX_HIGHLIGHTED: usize = 256 * 1024;
-const MAX_HIGHLIGHTED_LINE: usize = 2 * 1024;
 
 /// Text in a fixed-width font.
 pub(crate) fn plain_block(text: &str) -> Markup {
@@ -22,7 +19,7 @@ pub(crate) fn plain_block(text: &str) -> Markup {
     }
 }
 
-/// Code, highlighted unless it is very long.
+/// Code. Its beginning is highlighted.
 pub(crate) fn code_block(code: &str, language: &str) -> Markup {
     let code = code.strip_suffix('\n').unwrap_or(code);
     let (open, rest) = split(code);
@@ -35,34 +32,32 @@ pub(crate) fn code_block(code: &str, language: &str) -> Markup {
 /// Code as escaped markup with classes.
 pub(crate) fn highlighted(code: &str, language: &str) -> String {
     let mut out = String::with_capacity(code.len() + code.len() / 2);
-    if code.len() > MAX_HIGHLIGHTED {
-        push_text(&mut out, code);
-        return out;
-    }
     let mut highlighter = Highlighter::new(language);
     for (number, line) in code.split('\n').enumerate() {
         if number > 0 {
             out.push('\n');
         }
-        match line.len() > MAX_HIGHLIGHTED_LINE {
-            true => push_text(&mut out, line),
-            false => push_line(&mut out, line, &mut highlighter),
-        }
+        highlighter.line(line, |class, token| push_token(&mut out, class, token));
     }
     out
 }
 
-fn push_line(out: &mut String, line: &str, highlighter: &mut Highlighter) {
-    highlighter.line(line, |class, token| match class.css() {
-        "" => push_text(out, token),
-        css => {
-            out.push_str("<span class=\"");
-            out.push_str(css);
-            out.push_str("\">");
-            push_text(out, token);
-            out.push_str("</span>");
-        }
-    });
+fn push_token(out: &mut String, class: TokenClass, token: &str) {
+    let css = match class {
+        TokenClass::Plain => return push_text(out, token),
+        TokenClass::Comment => "t-comment",
+        TokenClass::Literal => "t-literal",
+        TokenClass::Number => "t-number",
+        TokenClass::Keyword => "t-keyword",
+        TokenClass::Type => "t-type",
+        TokenClass::Function => "t-function",
+        TokenClass::Property => "t-property",
+    };
+    out.push_str("<span class=\"");
+    out.push_str(css);
+    out.push_str("\">");
+    push_text(out, token);
+    out.push_str("</span>");
 }
 
 /// Splits a long text, after a line if one ends near the limit.

@@ -1,6 +1,7 @@
 //! Calls of tools: the tool, its arguments in one line, and what it would do.
 
 use maud::{Markup, PreEscaped, html};
+use osier_highlight::Language;
 use osier_protocol::entry_view::ToolCallView;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ const MAX_OPEN: usize = 400;
 
 pub(crate) fn tool_call(call: &ToolCallView) -> Markup {
     html! {
-        div.call data-call=(call.id) {
+        div.call.delegation[call.name == "task"] data-call=(call.id) {
             div.call-title { span.tool { (PreEscaped(escaped_line(beginning(&call.name, 100)))) } " " (title(call)) }
             (arguments(call))
         }
@@ -50,7 +51,7 @@ fn arguments(call: &ToolCallView) -> Markup {
         }
         ("bash", Some(_), _) | ("read" | "grep" | "find" | "ls" | "todo", ..) => html! {},
         ("write", _, Some(content)) => folded(
-            html! { figure.code { (code_block(content, extension(call))) } },
+            html! { figure.code { (code_block(content, Language::name_of_file(text("path").unwrap_or_default()))) } },
             content.len() <= MAX_OPEN,
         ),
         ("edit", ..) => edits(call),
@@ -97,7 +98,7 @@ fn json_block(json: &str) -> Markup {
     html! { figure.code { (code_block(json, "json")) } }
 }
 
-/// What the tasks of a call are about: their descriptions, or what they are told.
+/// The descriptions of the tasks of a call, or their prompts.
 fn tasks(call: &ToolCallView) -> String {
     let list = call.arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
     let all = list.unwrap_or(std::slice::from_ref(&call.arguments));
@@ -111,11 +112,6 @@ fn folded(content: Markup, is_open: bool) -> Markup {
     html! {
         details.arguments open[is_open] { summary { "Arguments" } (content) }
     }
-}
-
-fn extension(call: &ToolCallView) -> &str {
-    let path = argument(call, "path").unwrap_or_default();
-    path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension)
 }
 
 #[cfg(test)]
@@ -147,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_file_is_highlighted_by_its_extension() {
+    fn a_written_file_is_highlighted_by_its_name() {
         assert!(draw("write", json!({ "path": "src/a.rs", "content": "fn a()" })).contains("t-keyword"));
     }
 

@@ -16,6 +16,10 @@ const MAX_OPEN_BYTES: usize = 300;
 pub(crate) fn tool_result(result: &ToolResultView, attached: &[ImageView<'_>]) -> Markup {
     let details = ResultDetails::read(&result.details);
     let body = match (&details.todos, &details.diff) {
+        // The card of the batch shows the answers.
+        _ if result.details.get("batchId").is_some() => {
+            folded_output("What the model got", &result.text, false)
+        }
         (Some(items), _) if !result.is_error && result.tool_name == "todo" => todo_list(items),
         (_, Some(diff)) if !result.is_error => diff_block(diff),
         _ => html! {
@@ -33,16 +37,18 @@ pub(crate) fn tool_result(result: &ToolResultView, attached: &[ImageView<'_>]) -
 
 /// Output, folded unless it is short or an error.
 fn output(text: &str, is_open: bool) -> Markup {
+    let is_short = text.trim_end().lines().count() <= MAX_OPEN_LINES && text.len() <= MAX_OPEN_BYTES;
+    folded_output("Output", text, is_open || is_short)
+}
+
+fn folded_output(title: &str, text: &str, is_open: bool) -> Markup {
     let text = text.trim_end();
-    if text.is_empty() {
-        return html! {};
-    }
-    let lines = text.lines().count();
-    let is_short = lines <= MAX_OPEN_LINES && text.len() <= MAX_OPEN_BYTES;
     html! {
-        details.output open[is_open || is_short] {
-            summary { "Output" span.amount { (count(lines as u64, "line")) } }
-            (plain_block(text))
+        @if !text.is_empty() {
+            details.output open[is_open] {
+                summary { (title) span.amount { (count(text.lines().count() as u64, "line")) } }
+                (plain_block(text))
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ import { LiveSession } from "./live_session.js";
 export class Actions {
   /**
    * @param {LiveSession} session
-   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, showEnd: () => void, leave: () => void }} page
+   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, showEnd: () => void, openSession: (id: string) => void, leave: () => void }} page
    */
   constructor(session, page) {
     this.session = session;
@@ -56,7 +56,7 @@ export class Actions {
       { name: "Copy the text", run: () => this.copyText(id) },
       { name: "Copy a link", run: () => this.copyLink(id) },
       null,
-      { name: "Compare with the current branch", run: () => this.compare(id, store.sessionMeta.leafEntryId), disabled: isOnPath },
+      { name: "Compare with the current branch", run: () => this.compare(this.tipOf(id), store.sessionMeta.leafEntryId), disabled: isOnPath },
       this.comparedId && this.comparedId !== id
         ? { name: "Compare with the chosen entry", run: () => this.compare(/** @type {string} */ (this.comparedId), id) }
         : { name: "Choose for a comparison", run: () => this.choose(id) },
@@ -101,8 +101,8 @@ export class Actions {
         { name: "Undo the compaction", run: () => this.step("undo_compaction"), disabled: !hasCompaction },
         { name: "Continue the unfinished turn", run: () => this.send({ type: "resume" }, "Continued"), disabled: store.turnRunning },
         null,
-        { name: "Explore a prompt…", run: () => this.run(() => startExplore(this.session, this.page.show)), disabled: store.turnRunning },
-        { name: "Show the tries", run: () => this.run(() => showExplore(this.session, this.page.show)) },
+        { name: "Explore a prompt…", run: () => this.run(() => startExplore(this.session, this.page)), disabled: store.turnRunning },
+        { name: "Show the tries", run: () => this.run(() => showExplore(this.session, this.page)) },
         null,
         { name: "Rename…", run: () => this.rename() },
         { name: "Fork", run: () => this.page.openFork({ target: "fork", session: store.info.session, position: "current" }) },
@@ -187,6 +187,12 @@ export class Actions {
     announce("Choose the other entry from its menu");
   }
 
+  /** The end of the branch through an entry, as the page shows it. @param {string} id */
+  tipOf(id) {
+    const { store } = this.session;
+    return store.entries[store.newestBelow(/** @type {number} */ (store.entryById.get(id)))].id;
+  }
+
   /** @param {string} left @param {string | null} right */
   compare(left, right) {
     return this.run(async () => {
@@ -197,7 +203,7 @@ export class Actions {
 
   /** @param {string} id @param {boolean} summarize */
   async graft(id, summarize) {
-    const tip = this.session.store.entries[this.session.store.newestBelow(/** @type {number} */ (this.session.store.entryById.get(id)))].id;
+    const tip = this.tipOf(id);
     let instructions = null;
     if (summarize) {
       const fields = [{ name: "instructions", label: "Extra instructions (optional)", isLong: true }];
@@ -251,7 +257,7 @@ export class Actions {
       const { connection } = this.session;
       this.session.close();
       try {
-        await connection.call({ type: "delete_session", session: info.session });
+        await connection.deleteSession(info.session);
       } finally {
         this.page.leave();
       }

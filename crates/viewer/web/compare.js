@@ -1,16 +1,20 @@
 // @ts-check
 // Two branches side by side, each from where they part.
 
+import { fetchJson } from "./connection.js";
+import { Delegations, mergeTasks } from "./delegation.js";
 import { showDialog } from "./dialog.js";
 import { element, fragment } from "./dom.js";
+import { authorOf } from "./entry_parts.js";
 import { LiveSession } from "./live_session.js";
 import { isShown } from "./state.js";
 import { dollars, tokens } from "./status.js";
-import { authorOf } from "./transcript.js";
 import { kindClass, previewText } from "./tree.js";
 
 /** The most entries of a branch that are drawn. */
 const MAX_DRAWN = 60;
+/** Entries that a comparison leaves out: they are no part of what was said. */
+const SETTINGS = new Set(["model_change", "thinking_level_change", "system"]);
 
 /**
  * @param {LiveSession} session @param {string} left @param {string} right
@@ -18,33 +22,64 @@ const MAX_DRAWN = 60;
  */
 export async function openComparison(session, left, right, onShow) {
   const { comparison } = await session.query({ type: "compare", left, right });
-  const sides = [comparison.left, comparison.right];
-  const columns = await Promise.all(sides.map((side, at) => drawSide(session, side, at === 0 ? left : right)));
   const both = comparison.modifiedByBoth;
+  const note = element("p", { class: "notice" }, both.length > 0 ? `Both changed ${both.join(", ")}` : "No file was changed by both");
+  await showSides(session, "Two branches", [note], comparison, [{ tip: left }, { tip: right }], onShow);
+}
+
+/**
+ * Two tries of an explore: their conversations, and how their files differ. Returns whether an entry was opened.
+ * @param {LiveSession} session @param {string} explore @param {number} left @param {number} right
+ * @param {(id: string) => void} onShow
+ */
+export async function openTryComparison(session, explore, left, right, onShow) {
+  const compared = await session.query({ type: "compare_tries", explore, left, right });
+  const files = (/** @type {any[]} */ changes) => (changes.length > 0 ? changes.map((change) => change.path).join(", ") : "no file");
+  const note = element("p", { class: "notice" }, `Try ${left} changed ${files(compared.leftFiles)}; try ${right} changed ${files(compared.rightFiles)}`);
+  const parts = [note];
+  if (compared.diff) {
+    const { html } = await fetchJson("/api/render", { parts: [{ type: "diff", text: compared.diff }] });
+    parts.push(element("details", { class: "file-difference", open: true }, element("summary", {}, `From the files of try ${left} to those of try ${right}`), fragment(html[0])));
+  }
+  return showSides(session, `Try ${left} and try ${right}`, parts, compared.conversation, [{ tip: compared.left.tipId, name: `Try ${left}` }, { tip: compared.right.tipId, name: `Try ${right}` }], onShow);
+}
+
+/**
+ * Returns whether an entry was opened.
+ * @param {LiveSession} session @param {string} title @param {HTMLElement[]} notes @param {any} comparison
+ * @param {{ tip: string, name?: string }[]} branches Their last entries. @param {(id: string) => void} onShow
+ */
+async function showSides(session, title, notes, comparison, branches, onShow) {
+  const sides = [comparison.left, comparison.right];
+  const columns = await Promise.all(sides.map((side, at) => drawSide(session, side, branches[at])));
   const content = element(
     "form",
     { method: "dialog" },
-    element("header", { class: "compare-header" }, element("h2", { id: "dialog-title" }, "Two branches"), element("button", { type: "button", class: "cancel" }, "Close")),
-    element("p", { class: "notice" }, both.length > 0 ? `Both changed ${both.join(", ")}` : "No file was changed by both"),
+    element("header", { class: "compare-header" }, element("h2", { id: "dialog-title" }, title), element("button", { type: "button", class: "cancel" }, "Close")),
+    ...notes,
     element("div", { class: "columns" }, ...columns),
   );
+  /** @type {string | null} */
+  let opened = null;
   content.addEventListener("click", (event) => {
-    const id = /** @type {Element} */ (event.target).closest("[data-open]")?.getAttribute("data-open");
-    if (!id) return;
-    /** @type {HTMLDialogElement | null} */ (content.closest("dialog"))?.close();
-    onShow(id);
+    opened = /** @type {Element} */ (event.target).closest("[data-open]")?.getAttribute("data-open") ?? null;
+    if (opened) /** @type {HTMLDialogElement | null} */ (content.closest("dialog"))?.close();
   });
   await showDialog(content, "compare");
+  if (opened) onShow(opened);
+  return opened !== null;
 }
 
-/** @param {LiveSession} session @param {any} side @param {string} tip */
-async function drawSide(session, side, tip) {
+/** @param {LiveSession} session @param {any} side @param {{ tip: string, name?: string }} branch */
+async function drawSide(session, side, { tip, name }) {
   const { store, bodies } = session;
   const path = side.firstId ? store.pathTo(store.entryById.get(side.tipId ?? tip) ?? -1).map((index) => store.entries[index]) : [];
   const from = path.findIndex((row) => row.id === side.firstId);
-  const rows = from < 0 ? [] : path.slice(from).filter(isShown);
+  const rows = from < 0 ? [] : path.slice(from).filter((row) => isShown(row) && !SETTINGS.has(row.role ?? row.type));
   const drawn = rows.slice(0, MAX_DRAWN);
   await bodies.load(drawn.map((row) => row.id));
+  const delegations = new Delegations();
+  delegations.read(drawn);
   const { usage } = side;
   const facts = [
     `${side.messages} ${side.messages === 1 ? "message" : "messages"}`,
@@ -58,10 +93,15 @@ async function drawSide(session, side, tip) {
   return element(
     "section",
     { class: "column" },
-    element("header", {}, element("h3", { dir: "auto" }, side.label ?? (rows[0] ? previewText(rows[0]) : "Nothing of its own")), element("p", { class: "notice" }, facts.filter(Boolean).join(" · ")), open),
-    ...drawn.map((row) =>
-      element("article", { class: `entry ${kindClass(row)}` }, element("header", { class: "entry-header" }, element("span", { class: "who" }, authorOf(row))), element("div", { class: "body" }, fragment(bodies.get(row.id) ?? ""))),
-    ),
+    element("header", {}, element("h3", { dir: "auto" }, name ?? side.label ?? (rows[0] ? previewText(rows[0]) : "Nothing of its own")), element("p", { class: "notice" }, facts.filter(Boolean).join(" · ")), open),
+    ...drawn.filter((row) => !delegations.resultOf.has(row.id)).map((row) => drawEntry(bodies, row, delegations.batchOf.get(row.id))),
     ...(rows.length > drawn.length ? [element("p", { class: "notice" }, `${rows.length - drawn.length} more entries`)] : []),
   );
+}
+
+/** @param {import("./bodies.js").Bodies} bodies @param {import("./state.js").Row} row @param {import("./state.js").Row} [batch] The batch of results. */
+function drawEntry(bodies, row, batch) {
+  const body = element("div", { class: "body" }, fragment(bodies.get(row.id) ?? ""));
+  if (batch) mergeTasks(body, fragment(bodies.get(batch.id) ?? ""));
+  return element("article", { class: `entry ${kindClass(row)}` }, element("header", { class: "entry-header" }, element("span", { class: "who" }, authorOf(row))), body);
 }

@@ -1,13 +1,17 @@
 // @ts-check
 // The prompt: sends, steers, queues, cancels, and continues from the selected entry.
 
+import { Completion } from "./completion.js";
 import { EngineError } from "./connection.js";
+import { askDialog } from "./dialog.js";
 import { announce, byId, element } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 import { previewText } from "./tree.js";
 
 /** The largest image that is attached, in bytes. */
 const MAX_IMAGE = 8 << 20;
+/** The most files that are offered after `@`. */
+const MAX_FILES = 20_000;
 
 export class Composer {
   /** @param {LiveSession} session @param {() => void} showEnd Shows the end of the path to the leaf. */
@@ -20,15 +24,21 @@ export class Composer {
     /** The prompt that is being sent. @type {Promise<void>} */
     this.sending = Promise.resolve();
     this.sessionId = "";
-    /** @type {Map<string, { text: string, images: { mimeType: string, data: string }[] }>} What was not sent, by session. */
+    /** Whether you typed what is in the editor. Prompts that return and texts of extensions may contain a shell command that you did not write. */
+    this.isTyped = true;
+    /** @type {Map<string, { text: string, images: { mimeType: string, data: string }[], isTyped: boolean }>} What was not sent, by session. */
     this.unsent = new Map();
+    this.completion = new Completion(this.input, (isFile) => this.candidates(isFile));
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit(/** @type {any} */ (event).submitter?.value === "follow_up" ? "follow_up" : "steer");
     });
     byId("cancel").addEventListener("click", () => this.cancel());
     this.input.addEventListener("keydown", (event) => this.handleKey(event));
-    this.input.addEventListener("input", () => this.resize());
+    this.input.addEventListener("input", () => {
+      this.isTyped ||= this.input.value === "";
+      this.resize();
+    });
     this.input.addEventListener("paste", (event) => this.attach([...(event.clipboardData?.files ?? [])]));
     byId("composer").addEventListener("dragover", (event) => event.preventDefault());
     byId("composer").addEventListener("drop", (event) => {
@@ -45,23 +55,37 @@ export class Composer {
   /** A text that was typed for one session is not sent to another. @param {string} sessionId */
   changeSession(sessionId) {
     if (sessionId === this.sessionId) return;
-    this.unsent.set(this.sessionId, { text: this.input.value, images: this.images });
+    this.unsent.set(this.sessionId, { text: this.input.value, images: this.images, isTyped: this.isTyped });
     this.sessionId = sessionId;
-    const { text, images } = this.unsent.get(sessionId) ?? { text: "", images: [] };
+    const { text, images, isTyped } = this.unsent.get(sessionId) ?? { text: "", images: [], isTyped: true };
     this.setPrompt(text, images);
+    this.isTyped = isTyped;
   }
 
   /** @param {KeyboardEvent} event */
   handleKey(event) {
-    if (event.isComposing) return;
+    if (event.isComposing || this.completion.handleKey(event)) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit(event.altKey ? "follow_up" : "steer");
     } else if (event.key === "Escape" && this.session.store.turnRunning) {
       this.cancel();
     } else if (event.key === "ArrowUp" && event.altKey) {
+      // The browser would scroll.
+      event.preventDefault();
       this.takeQueue();
     }
+  }
+
+  /** What can be completed: the files of the project, or commands of extensions, templates and skills. @param {boolean} isFile */
+  async candidates(isFile) {
+    if (!isFile) {
+      const { commands } = await this.session.query({ type: "commands" });
+      return commands.map((/** @type {any} */ command) => ({ text: `/${command.name}`, description: command.description }));
+    }
+    const { files } = await this.session.query({ type: "files", limit: MAX_FILES });
+    // A mention ends at a space.
+    return files.filter((/** @type {string} */ file) => !/\s/u.test(file)).map((/** @type {string} */ file) => ({ text: `@${file}`, description: "" }));
   }
 
   resize() {
@@ -71,7 +95,9 @@ export class Composer {
 
   /** @param {string} text */
   setText(text) {
+    this.isTyped = text === "";
     this.input.value = text;
+    this.completion.close();
     this.resize();
   }
 
@@ -85,17 +111,11 @@ export class Composer {
   /** Puts prompts that were not sent back into the editor. @param {any[]} prompts */
   returnPrompts(prompts) {
     const texts = prompts.map((prompt) => prompt.text).filter(Boolean);
+    const isTyped = this.isTyped && prompts.every((prompt) => prompt.isTyped === true);
     this.setText([...texts, this.input.value].filter(Boolean).join("\n\n"));
+    this.isTyped ||= isTyped;
     for (const prompt of prompts) this.images.push(...(prompt.images ?? []));
     this.drawImages();
-  }
-
-  /** Where a prompt goes: to the leaf, or first to the selected entry. A mark stands for the entry that it is attached to. */
-  continuation() {
-    const { store } = this.session;
-    const [selected, leaf] = [store.shownIndex(store.selectedEntryId), store.leafIndex()];
-    if (selected < 0 || leaf < 0 || selected === leaf) return null;
-    return store.entries[selected];
   }
 
   update() {
@@ -114,15 +134,15 @@ export class Composer {
   /** @param {boolean} isMoving */
   drawContinuation(isMoving) {
     const place = byId("continue-from");
-    const row = this.session.connection.isReadOnly ? null : this.continuation();
+    const row = this.session.connection.isReadOnly ? null : this.session.store.continuation();
     place.hidden = !row && !isMoving;
     if (isMoving) return place.replaceChildren("Moving…");
     if (!row) return;
     const isOwn = row.role === "user" && row.type === "message";
-    const text = isOwn ? "Your prompt will replace this message on a new branch: " : "Your prompt will continue from here on a new branch: ";
-    const clear = element("button", { type: "button" }, "Continue at the leaf");
-    clear.addEventListener("click", () => this.session.store.showLeaf());
-    place.replaceChildren(text, element("q", { dir: "auto" }, previewText(row)), clear);
+    const text = isOwn ? "Replaces on a new branch:" : "Continues on a new branch from:";
+    const clear = element("button", { type: "button" }, "Back to the leaf");
+    clear.addEventListener("click", () => this.showEnd());
+    place.replaceChildren(element("span", {}, text), element("q", { dir: "auto" }, previewText(row)), clear);
     if (isOwn) {
       const edit = element("button", { type: "button" }, "Edit it");
       edit.addEventListener("click", () => this.edit(row.id));
@@ -178,7 +198,7 @@ export class Composer {
    * @param {"steer" | "follow_up"} when When to send it if a turn is running.
    */
   async submit(when) {
-    const prompt = { text: this.input.value.trim(), images: this.images };
+    const prompt = { text: this.input.value.trim(), images: this.images, isTyped: this.isTyped };
     if (this.session.store.pendingLeafConfirmation || (prompt.text === "" && prompt.images.length === 0)) return;
     this.setText("");
     this.images = [];
@@ -190,7 +210,7 @@ export class Composer {
 
   /**
    * A prompt that cannot be sent returns to the editor.
-   * @param {string} sessionId @param {{text: string, images: any[]}} prompt @param {"steer" | "follow_up"} when
+   * @param {string} sessionId @param {{text: string, images: any[], isTyped: boolean}} prompt @param {"steer" | "follow_up"} when
    */
   async sendPrompt(sessionId, prompt, when) {
     const { store } = this.session;
@@ -198,10 +218,11 @@ export class Composer {
     await this.guard(async () => {
       if (store.sessionMeta.sessionId !== sessionId) return announce("Another session was opened. The prompt was not sent.");
       const isRunning = store.turnRunning;
-      if (!(await this.moveFirst())) return;
+      const shell = /^(!!?)\s*(.+)$/su.exec(prompt.text);
+      if (shell && !prompt.isTyped && !(await askDialog({ title: "Run this shell command?", text: shell[2], action: "Run" }))) return;
+      if (!(await this.session.moveToSelected())) return;
       this.showEnd();
       store.turnError = null;
-      const shell = /^(!!?)\s*(.+)$/su.exec(prompt.text);
       // The reply to a command arrives when the command has ended.
       if (shell) this.session.send({ type: "run_shell", command: shell[2], excludeFromContext: shell[1] === "!!" }).catch((error) => announce(error.message));
       else await this.session.prompt(prompt.text, prompt.images, isRunning ? when : "now");
@@ -210,19 +231,6 @@ export class Composer {
     if (!wasSent && sessionId === this.sessionId) this.returnPrompts([prompt]);
     else if (!wasSent) this.unsent.set(sessionId, prompt);
     this.update();
-  }
-
-  /** Moves to the selected entry, if it is not the leaf. Returns whether the prompt can be sent. */
-  async moveFirst() {
-    const { store } = this.session;
-    const row = this.continuation();
-    if (!row) return true;
-    if (store.turnRunning) {
-      announce("A turn is running. Stop it before you continue from another entry.");
-      return false;
-    }
-    const reply = await this.session.move(row.id);
-    return !reply.cancelled;
   }
 
   /** Shows errors. @param {() => Promise<void>} run */

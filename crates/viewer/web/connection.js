@@ -12,6 +12,9 @@ const ANSWER_TIMEOUT = 10_000;
 /** How long nothing may arrive while requests wait: a large answer on a slow network holds up everything after it. */
 const MAX_SILENCE = 120_000;
 const CHECK_INTERVAL = 2_000;
+/** How often a deletion is tried again while the session closes, and the pause before, in milliseconds. */
+const DELETE_ATTEMPTS = 20;
+const DELETE_PAUSE = 250;
 
 /** An error of the engine: a stable code, and a text for people. */
 export class EngineError extends Error {
@@ -215,6 +218,18 @@ export class Connection {
   /** Ends a stream of events. @param {number} stream */
   detach(stream) {
     if (this.streams.delete(stream)) this.write({ type: "detach", stream });
+  }
+
+  /** Deletes a session. One that this page just closed may need a moment until it is. @param {{ store: string, key: string }} session */
+  async deleteSession(session) {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.call({ type: "delete_session", session });
+      } catch (error) {
+        if (/** @type {EngineError} */ (error).code !== "session_busy" || attempt >= DELETE_ATTEMPTS) throw error;
+        await new Promise((resume) => setTimeout(resume, DELETE_PAUSE));
+      }
+    }
   }
 
   /** Something that needs no open session. @param {object} request */

@@ -1,7 +1,7 @@
 // @ts-check
 // The controls around the tree and the conversation: search, filter, folding, theme and keys.
 
-import { byId, preferences } from "./dom.js";
+import { byId, preferences, visibleText } from "./dom.js";
 import { searchWords } from "./outline.js";
 import { TreeOverview } from "./overview.js";
 import { SessionStore } from "./state.js";
@@ -62,7 +62,7 @@ function connectSearch({ tree, findInBodies }) {
       tree.options.matches = matches;
       tree.update();
     } catch (error) {
-      if (isCurrent()) byId("tree-status").textContent = /** @type {Error} */ (error).message;
+      if (isCurrent()) byId("tree-status").textContent = visibleText(/** @type {Error} */ (error).message);
     }
   });
   search.addEventListener("keydown", (event) => {

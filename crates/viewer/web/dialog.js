@@ -102,6 +102,9 @@ function drawField({ name, label, value = "", choices, isLong, placeholder = "" 
   return element("p", { class: "field" }, element("label", { for: id }, label), input);
 }
 
+/** Ends the wait for the dialog that was shown last. */
+let settle = () => {};
+
 /**
  * Shows a dialog until it is closed. Resolves with the value of the button.
  * @param {HTMLElement} content @param {string} kind A class.
@@ -109,11 +112,21 @@ function drawField({ name, label, value = "", choices, isLong, placeholder = "" 
  */
 export function showDialog(content, kind) {
   const dialog = /** @type {HTMLDialogElement} */ (byId("dialog"));
+  // The browser reports the end of a dialog a moment later, when this one may be open already.
+  settle();
   dialog.className = kind;
   dialog.replaceChildren(content);
   dialog.returnValue = "";
   for (const cancel of content.querySelectorAll("button.cancel")) cancel.addEventListener("click", () => dialog.close("cancel"));
   dialog.showModal();
   /** @type {HTMLElement | null} */ (content.querySelector("input, textarea, select"))?.focus();
-  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue), { once: true }));
+  return new Promise((resolve) => {
+    const handleClose = () => dialog.open || settle();
+    settle = () => {
+      dialog.removeEventListener("close", handleClose);
+      settle = () => {};
+      resolve(dialog.returnValue);
+    };
+    dialog.addEventListener("close", handleClose);
+  });
 }

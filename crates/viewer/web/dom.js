@@ -77,7 +77,7 @@ let messageTimer;
  */
 export function announce(text) {
   const place = byId("message");
-  place.textContent = text;
+  place.textContent = visibleText(text);
   place.classList.add("shown");
   clearTimeout(messageTimer);
   messageTimer = setTimeout(() => place.classList.remove("shown"), 1500 + 50 * text.length);

@@ -53,14 +53,14 @@ export class DraftView {
       drawn.update();
       parts.push(drawn.root);
     }
-    for (const tool of store.tools.values()) parts.push(drawTool(tool));
-    for (const task of store.runningTasks.values()) parts.push(drawTask(task));
+    // A tool that delegates is shown by the card of its batch.
+    for (const tool of store.tools.values()) if (tool.name !== "task" || store.runningTasks.size === 0) parts.push(drawTool(tool));
     if (store.shellOutput) parts.push(drawOutput("Command", store.shellOutput, 0));
     if (store.summary) parts.push(drawOutput(SUMMARIES[store.summary.of] ?? "Summarizing", store.summary.text, 0));
     if (store.retrying) parts.push(element("p", { class: "notice" }, store.retrying));
-    if (store.turnError) parts.push(element("p", { class: "notice error" }, store.turnError));
+    if (store.turnError) parts.push(element("p", { class: "notice error turn-error" }, store.turnError));
     if (store.unfinishedTurn && !store.turnRunning) parts.push(this.resume);
-    if (store.turnRunning && parts.length === 0 && store.questions.size === 0) parts.push(drawWaiting());
+    if (store.turnRunning && parts.length === 0 && store.questions.size === 0 && store.runningTasks.size === 0) parts.push(drawWaiting());
     return parts;
   }
 }
@@ -144,14 +144,6 @@ function draftEntry(draft) {
     return { type: "toolCall", id: block.id, name: block.name, arguments: block.arguments };
   });
   return { type: "message", id: draft.id, parentId: null, message: { role: "assistant", content } };
-}
-
-/** A task that a sub-agent does. @param {import("./state.js").TaskPanel} task */
-function drawTask(task) {
-  const made = drawOutput(`${task.agent ?? "sub-agent"} · ${task.title || task.goal}`, task.summary, 0);
-  made.classList.add("task");
-  made.append(element("p", { class: "notice" }, task.status));
-  return made;
 }
 
 /** @param {import("./live_state.js").RunningTool} tool */

@@ -5,7 +5,7 @@ import { Actions, entryLink } from "./actions.js";
 import { Composer } from "./composer.js";
 import { Connection, fetchJson } from "./connection.js";
 import { connectControls, isNarrow } from "./controls.js";
-import { announce, byId, element, fragment, preferences } from "./dom.js";
+import { announce, byId, element, fragment, preferences, visibleText } from "./dom.js";
 import { DraftView } from "./drafts.js";
 import { early } from "./early.js";
 import { LabelEditor } from "./label_editor.js";
@@ -28,6 +28,7 @@ class LivePage {
     this.transcript = new TranscriptView(store, (index) => bodies.get(store.entries[index].id), {
       load: (ids) => bodies.load(ids),
       link: (id) => new URL(entryLink(store.sessionMeta.sessionId, id)).hash,
+      sessionLink: (id) => new URL(entryLink(id)).hash,
       drawEmpty: () => drawEmpty(store.info?.cwd),
     });
     this.tree = new TreeView(store, (id) => this.show(id));
@@ -39,11 +40,12 @@ class LivePage {
       openFork: (target) => this.openFork(target),
       show: (id) => this.show(id),
       showEnd: () => this.scroll.follow(),
+      openSession: (id) => this.goTo(id),
       leave: () => this.goTo(""),
     });
     this.labels = new LabelEditor(this.tree, this.actions);
     this.list = new SessionList(this.connection, {
-      open: (card) => this.goTo(card.id, null, { target: "listed", session: sessionRef(card) }),
+      open: (card, entryId) => this.goTo(card.id, entryId ?? null, { target: "listed", session: sessionRef(card) }),
       create: (options) => this.create(options),
       deleted: (id) => id === store.sessionMeta.sessionId && this.session.close(),
     });
@@ -68,13 +70,16 @@ class LivePage {
     byId("show-sessions").addEventListener("click", () => this.goTo(""));
     byId("transcript").addEventListener("click", (event) => this.handleEntryClick(event));
     addEventListener("hashchange", () => this.showAddress());
+    addEventListener("resize", () => this.placeBanner());
     addEventListener("keydown", (event) => this.handleKey(event));
     this.connection.subscribe((state) => {
       this.showConnection(state);
       if (state === "connected") this.start();
     });
+    byId("log-in-again").addEventListener("click", () => location.reload());
     store.subscribe((what) => {
       if (what === "status") this.showTitle();
+      if (what === "selection") this.nameSelection();
       if (what === "runtime") this.speak();
     });
   }
@@ -108,7 +113,7 @@ class LivePage {
   showTitle() {
     const { status, visibleEntries } = this.session.store;
     const first = visibleEntries.find((row) => row.type === "message" && row.role === "user");
-    const title = status?.name || (first ? previewText(first) : status ? `Session ${status.shortId}` : "Osier");
+    const title = visibleText(status?.name || (first ? previewText(first) : status ? `Session ${status.shortId}` : "Osier"));
     byId("title").textContent = title;
     document.title = `${this.session.store.turnRunning ? "● " : ""}${title} – Osier`;
   }
@@ -128,14 +133,16 @@ class LivePage {
   /** @param {import("./connection.js").ConnectionState} state */
   showConnection(state) {
     const place = byId("connection");
-    /** @type {Record<string, string>} */
-    const texts = {
-      lost: "Connection lost. Connecting again…",
-      refused: "You are logged out. Run “osier token link” on the machine of the gateway and open the link.",
-    };
-    place.textContent = texts[state] ?? "";
-    place.hidden = !texts[state];
+    place.textContent = state === "lost" ? "Connection lost. Connecting again…" : "";
+    place.hidden = state !== "lost";
+    byId("logged-out").hidden = state !== "refused";
+    this.placeBanner();
     document.body.dataset["connection"] = state;
+  }
+
+  /** What sticks to the top stays below the banner. */
+  placeBanner() {
+    document.documentElement.style.setProperty("--banner", `${byId("connection").offsetHeight}px`);
   }
 
   /** @param {string} sessionId @param {string | null} [entryId] @param {any} [target] */
@@ -160,6 +167,7 @@ class LivePage {
     document.body.classList.toggle("at-home", isHome);
     if (isHome) {
       this.session.close();
+      delete document.body.dataset["session"];
       document.title = "Osier";
       byId("title").textContent = "Osier";
       this.list.read();
@@ -168,6 +176,7 @@ class LivePage {
     }
     if (this.session.store.sessionMeta.sessionId === sessionId) {
       if (entryId && entryId !== this.session.store.selectedEntryId) this.show(entryId);
+      else if (!entryId && !this.session.store.isLeafSelected()) this.scroll.follow();
       return;
     }
     const target = access.access === "read_session" ? { target: "listed", session: access.session } : this.target;
@@ -177,6 +186,7 @@ class LivePage {
   /** @param {any} target @param {string | null} entryId */
   async open(target, entryId) {
     this.target = null;
+    delete document.body.dataset["session"];
     const early = this.early?.sessionId === this.sessionInAddress() ? this.early?.shown : null;
     this.early = null;
     try {
@@ -191,6 +201,7 @@ class LivePage {
       if (entryId) this.show(entryId);
       else this.scroll.restore(info.id);
       if (!isNarrow()) byId("prompt").focus({ preventScroll: true });
+      document.body.dataset["session"] = info.id;
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
       if (code === "connection_lost") return;
@@ -219,6 +230,15 @@ class LivePage {
     const { sessionId } = this.session.store.sessionMeta;
     if (sessionId) history.pushState(null, "", entryLink(sessionId));
     announce("Forked to a new session");
+  }
+
+  /** The address names the selected entry, unless it is the leaf: a refresh shows the same, also when the leaf has moved on. */
+  nameSelection() {
+    const { store } = this.session;
+    const { sessionId } = store.sessionMeta;
+    if (!store.isComplete || this.sessionInAddress() !== sessionId) return;
+    const address = entryLink(sessionId, store.isLeafSelected() ? undefined : store.selectedEntryId ?? undefined);
+    if (address !== location.href) history.replaceState(null, "", address);
   }
 
   /** Selects an entry and moves it into view. @param {string} id */

@@ -11,7 +11,7 @@ import { LiveStore } from "./live_state.js";
 
 /** Commands whose reply ends a summary, also if it was not stored. */
 const WITH_SUMMARY = new Set(["move", "compact", "graft"]);
-/** How long a move may take until the page asks what happened. */
+/** How long the confirmation of a move may take. */
 const MOVE_TIMEOUT = 30_000;
 /** The pause before entries that could not be fetched are tried again. */
 const RETRY_DELAY = 1_000;
@@ -35,6 +35,8 @@ export class LiveSession {
     this.arrived = [];
     /** @type {{ entries: number, leafId: string | null } | null} The leaf at the end of the entries that were missed. */
     this.missed = null;
+    /** The returned prompts that the editor got. */
+    this.returned = "";
     this.isFetching = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.statusTimer = undefined;
@@ -107,7 +109,7 @@ export class LiveSession {
     if (this.handle && this.connection.state === "connected") this.connection.write({ type: "close", session: this.handle });
     this.generation++;
     clearTimeout(this.retryTimer);
-    Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, isFetching: false });
+    Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, returned: "", isFetching: false });
     const { listeners } = this.store;
     Object.assign(this.store, new LiveStore(), { listeners });
     this.store.notify("path");
@@ -138,7 +140,7 @@ export class LiveSession {
     const { state } = attached;
     const mustRead = !after || state.reset;
     this.store.attach(state);
-    if (state.returnedPrompts.length > 0) this.onReturnedPrompts(state.returnedPrompts);
+    this.takeReturned(state.returnedPrompts);
     // The entries since `after` follow as events, without the moves between them.
     this.missed = mustRead ? null : { entries: state.position.entries, leafId: state.leafId };
     if (mustRead) {
@@ -148,6 +150,13 @@ export class LiveSession {
       this.readSubagents();
     }
     this.readStatus();
+  }
+
+  /** Prompts stay returned until the next one is sent. They go to the editor once. @param {any[]} prompts */
+  takeReturned(prompts) {
+    const key = JSON.stringify(prompts);
+    if (prompts.length > 0 && key !== this.returned) this.onReturnedPrompts(prompts);
+    this.returned = key;
   }
 
   /** Sets the leaf as it was when the page attached, once the entries up to then are known. */
@@ -295,6 +304,7 @@ export class LiveSession {
   readStatus() {
     clearTimeout(this.statusTimer);
     this.statusTimer = setTimeout(async () => {
+      if (!this.isOpen) return;
       const generation = this.generation;
       try {
         const [status, path] = await Promise.all([this.query({ type: "status" }), this.query({ type: "path", limit: 1 })]);
@@ -365,9 +375,10 @@ export class LiveSession {
   }
 
   /**
-   * Moves to an entry. The move is confirmed by an event; until then nothing is sent.
+   * Moves to an entry. Until the move is confirmed, nothing is sent. If it fails, the selection is what it was. A summary takes as
+   * long as its model needs; any other move has a time limit.
    * @param {string | null} targetId
-   * @param {object} [options]
+   * @param {{ summarize?: boolean, [option: string]: any }} [options]
    */
   async move(targetId, options = {}) {
     const { store } = this;
@@ -376,15 +387,28 @@ export class LiveSession {
     store.switchingLeafEntryId = targetId ?? "";
     store.pendingLeafConfirmation = { targetEntryId: targetId ?? "", previousLeafId, requestId };
     store.notify("runtime");
-    const timer = setTimeout(() => this.endMove(requestId), MOVE_TIMEOUT);
+    const selected = store.selectedEntryId;
     try {
-      const reply = await this.send({ type: "move", targetId, expectedLeafId: previousLeafId, ...options });
-      if (!reply.cancelled && store.entryById.has(reply.leafId ?? "")) store.setLeaf(reply.leafId);
+      const sent = this.send({ type: "move", targetId, expectedLeafId: previousLeafId, ...options });
+      const reply = await (options.summarize ? sent : confirmedInTime(sent));
+      if (!reply.cancelled && (await this.arrives(reply.leafId ?? null))) store.setLeaf(reply.leafId ?? null);
       return reply;
+    } catch (error) {
+      if (selected) store.select(selected);
+      throw error;
     } finally {
-      clearTimeout(timer);
       this.endMove(requestId);
     }
+  }
+
+  /** Moves to the selected entry, if it is not the leaf. Returns whether a prompt can follow. */
+  async moveToSelected() {
+    const row = this.store.continuation();
+    if (!row) return true;
+    if (this.store.turnRunning) {
+      throw new EngineError({ code: "turn_running", message: "A turn is running. Stop it before you continue from another entry." });
+    }
+    return !(await this.move(row.id)).cancelled;
   }
 
   /** @param {string} requestId */
@@ -394,4 +418,15 @@ export class LiveSession {
     store.endSwitch();
     store.notify("runtime");
   }
+}
+
+/** The reply to a move, or an error if it takes too long. @param {Promise<any>} reply */
+function confirmedInTime(reply) {
+  /** @type {Promise<never>} */
+  const limit = new Promise((_, reject) => {
+    const late = new EngineError({ code: "timeout", message: "The gateway did not confirm the move. Look at where the session is, and try again." });
+    const timer = setTimeout(() => reject(late), MOVE_TIMEOUT);
+    reply.finally(() => clearTimeout(timer)).catch(() => {});
+  });
+  return Promise.race([reply, limit]);
 }

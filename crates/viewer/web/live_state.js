@@ -91,12 +91,13 @@ export class LiveStore extends SessionStore {
   replace(rows, leafId, isComplete) {
     const wasAtLeaf = this.activePathIds.length === 0 || this.isAtLeaf();
     const shown = this.activePathIds.at(-1) ?? null;
+    const selected = this.isLeafSelected() ? null : this.selectedEntryId;
     this.clear();
     this.isComplete = isComplete;
     this.sessionMeta.leafEntryId = leafId;
     this.addRows(rows);
     this.readMarks();
-    if (wasAtLeaf || !shown || !this.entryById.has(shown)) this.showLeaf();
+    if (wasAtLeaf || !shown || !this.entryById.has(shown)) this.showLeaf(selected);
     else this.showPath(shown);
   }
 
@@ -137,13 +138,20 @@ export class LiveStore extends SessionStore {
     this.notify("rows");
   }
 
-  /** Moves the leaf. The shown path follows if it ended at the old leaf. @param {string | null} id */
+  /** Moves the leaf. The shown path follows if it ended at the old leaf, and so does the selection. @param {string | null} id */
   setLeaf(id) {
     const follows = this.isAtLeaf();
+    const selected = this.isLeafSelected() ? null : this.selectedEntryId;
     this.sessionMeta.leafEntryId = id;
     this.endSwitch();
-    if (follows) this.showLeaf();
+    if (follows) this.showLeaf(selected);
     else this.notify("rows");
+  }
+
+  /** Where a prompt goes: to the leaf (null), or first to the selected entry. A mark stands for the entry that it is attached to. */
+  continuation() {
+    const selected = this.shownIndex(this.selectedEntryId);
+    return this.leafIndex() < 0 || this.isLeafSelected() ? null : this.entries[selected];
   }
 
   /** @param {any} state The state of the session when the page attached. */
@@ -162,6 +170,7 @@ export class LiveStore extends SessionStore {
       open.deltas.forEach((/** @type {any} */ delta, /** @type {number} */ index) => this.addDelta(open.id, index, delta));
     }
     this.questions = new Map(state.openQuestions.map((/** @type {any} */ open) => [open.id, { ...open.question, agent: open.agent }]));
+    for (const event of state.running ?? []) this.apply(event);
     const texts = (/** @type {any[]} */ prompts) => prompts.map((prompt) => prompt.text);
     this.queue = { steering: texts(state.queue.steering), followUp: texts(state.queue.followUp) };
     this.notify("runtime");

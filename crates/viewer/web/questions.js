@@ -93,7 +93,7 @@ export class QuestionView {
       button.addEventListener("click", () => this.answer(id, typeof answer === "function" ? answer() : answer));
       return button;
     });
-    const refuse = element("button", { type: "submit", class: "dangerous" }, refusal);
+    const refuse = element("button", { type: "submit", class: hasReason ? "dangerous" : null }, refusal);
     const form = element("form", { class: "refusal" }, ...(hasReason ? [reason] : []), refuse);
     form.addEventListener("submit", (event) => {
       event.preventDefault();

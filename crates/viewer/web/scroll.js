@@ -7,6 +7,8 @@ import { TranscriptView } from "./transcript.js";
 
 /** Nearer to the end than this counts as the end, in pixels. */
 const NEAR_END = 120;
+/** A scroll this long after the user scrolled is still the work of the user, in milliseconds. */
+const INPUT_TIME = 1_000;
 
 export class ScrollKeeper {
   /** @param {LiveStore} store @param {TranscriptView} transcript */
@@ -16,6 +18,8 @@ export class ScrollKeeper {
     this.isFollowing = true;
     this.timer = 0;
     this.lastTop = 0;
+    this.lastHeight = 0;
+    this.lastInput = -Infinity;
     /** @type {string | undefined} The last entry of the conversation. */
     this.lastEnd = undefined;
     const jump = byId("jump-down");
@@ -23,7 +27,8 @@ export class ScrollKeeper {
     addEventListener("scroll", () => this.handleScroll(), { passive: true });
     addEventListener("pagehide", () => this.save());
     const resized = new ResizeObserver(() => this.keep());
-    for (const id of ["transcript", "running", "questions", "composer"]) resized.observe(byId(id));
+    for (const part of [byId("transcript"), byId("running"), byId("dock")]) resized.observe(part);
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(kind, (event) => isScrolling(event) && (this.lastInput = performance.now()), { passive: true });
     addEventListener("resize", () => this.keep());
     store.subscribe((what) => what === "path" && this.noteEnd());
   }
@@ -43,21 +48,32 @@ export class ScrollKeeper {
 
   handleScroll() {
     const { scrollY } = window;
-    const distance = document.documentElement.scrollHeight - scrollY - innerHeight;
-    // Content that grows moves the end away; only the user moves up.
-    if (distance < NEAR_END) this.isFollowing = true;
-    else if (scrollY < this.lastTop - 2) this.isFollowing = false;
-    this.lastTop = scrollY;
+    const { scrollHeight } = document.documentElement;
+    if (scrollHeight - scrollY - innerHeight < NEAR_END) this.isFollowing = true;
+    else if (scrollY < this.lastTop - 2 && this.isByUser(scrollHeight)) this.isFollowing = false;
+    this.noteTop();
     this.showJump();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.save(), 200);
   }
 
+  /**
+   * Whether the user moved up. Content that becomes shorter moves the view, too, and may be longer again when the event comes.
+   * @param {number} height
+   */
+  isByUser(height) {
+    return height === this.lastHeight || performance.now() - this.lastInput < INPUT_TIME;
+  }
+
+  noteTop() {
+    this.lastTop = window.scrollY;
+    this.lastHeight = document.documentElement.scrollHeight;
+  }
+
   keep() {
     if (this.isFollowing) {
       scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-      // If the content became shorter, this moved up, and the event comes when it may be longer again.
-      this.lastTop = window.scrollY;
+      this.noteTop();
     }
     this.showJump();
   }
@@ -70,7 +86,7 @@ export class ScrollKeeper {
 
   follow() {
     this.isFollowing = true;
-    if (!this.store.isAtLeaf()) this.store.showLeaf();
+    if (!this.store.isAtLeaf() || !this.store.isLeafSelected()) this.store.showLeaf();
     this.keep();
   }
 
@@ -98,4 +114,12 @@ export class ScrollKeeper {
     const shown = document.getElementById(`entry-${entry}`);
     if (shown) scrollBy({ top: shown.getBoundingClientRect().top - Number(top), behavior: "instant" });
   }
+}
+
+/** Whether something that the user does scrolls the page. @param {Event} event */
+function isScrolling(event) {
+  if (event instanceof KeyboardEvent) return /^(?:ArrowUp|PageUp|Home| )$/u.test(event.key) && !(/** @type {Element} */ (event.target).matches?.("input, textarea, select, #tree"));
+  // On the scroll bar of the window.
+  if (event instanceof PointerEvent) return event.clientX >= document.documentElement.clientWidth;
+  return true;
 }

@@ -3,14 +3,17 @@
 
 import { Connection } from "./connection.js";
 import { askDialog, openMenu } from "./dialog.js";
-import { announce, byId, element } from "./dom.js";
+import { announce, byId, element, visibleText } from "./dom.js";
+import { drawHits } from "./hits.js";
 
 const PAGE = 200;
+/** The most matching messages of a session that a search shows. */
+const MAX_HITS = 3;
 
 export class SessionList {
   /**
    * @param {Connection} connection
-   * @param {{ open: (card: any) => void, create: (options: object) => void, deleted: (id: string) => void }} actions
+   * @param {{ open: (card: any, entryId?: string) => void, create: (options: object) => void, deleted: (id: string) => void }} actions
    */
   constructor(connection, actions) {
     this.connection = connection;
@@ -44,13 +47,13 @@ export class SessionList {
     const number = ++this.current;
     const value = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id)).value || undefined;
     const named = /** @type {HTMLInputElement} */ (byId("session-named")).checked;
-    const filter = { query: value("session-search"), agentId: value("session-agent"), store: value("session-store"), named, limit: this.limit };
+    const filter = { query: value("session-search"), agentId: value("session-agent"), store: value("session-store"), named, limit: this.limit, hits: MAX_HITS };
     try {
       if (!this.engine) await this.readEngine();
       const list = await this.connection.call({ type: "list_sessions", ...filter });
-      if (number === this.current) this.draw(list, filter.query !== undefined);
+      if (number === this.current) this.draw(list, filter.query);
     } catch (error) {
-      byId("list-status").textContent = /** @type {Error} */ (error).message;
+      byId("list-status").textContent = visibleText(/** @type {Error} */ (error).message);
     }
   }
 
@@ -73,14 +76,15 @@ export class SessionList {
     select.hidden = select.options.length < 3;
   }
 
-  /** @param {any} list @param {boolean} isSearch */
-  draw(list, isSearch) {
+  /** @param {any} list @param {string | undefined} query */
+  draw(list, query) {
+    const isSearch = query !== undefined;
     this.cards = isSearch ? list.sessions.map((/** @type {any} */ card) => ({ card, depth: 0 })) : threads(list.sessions);
-    byId("sessions").replaceChildren(...this.cards.map(({ card, depth }, at) => drawCard(card, depth, at)));
+    byId("sessions").replaceChildren(...this.cards.map(({ card, depth }, at) => drawCard(card, depth, at, isSearch ? drawHits(card.id, list.hits?.[at] ?? [], query) : null)));
     this.addAgents(list.sessions.map((/** @type {any} */ card) => card.agentId));
     const problems = byId("list-problems");
     problems.hidden = !(list.problems?.length > 0);
-    problems.textContent = (list.problems ?? []).join(" ");
+    problems.textContent = visibleText((list.problems ?? []).join(" "));
     const status = byId("list-status");
     const isFiltered = isSearch || ["session-agent", "session-store"].some((id) => /** @type {HTMLSelectElement} */ (byId(id)).value) || /** @type {HTMLInputElement} */ (byId("session-named")).checked;
     status.textContent = this.cards.length > 0 || !isFiltered ? "" : "No session matches";
@@ -104,16 +108,16 @@ export class SessionList {
     if (target.closest("button")) return this.openCardMenu(card, /** @type {Element} */ (target.closest("button")));
     if (!target.closest("a") || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    this.actions.open(card);
+    this.actions.open(card, target.closest("[data-entry]")?.getAttribute("data-entry") ?? undefined);
   }
 
   /** @param {KeyboardEvent} event */
   handleKey(event) {
-    const links = [...byId("sessions").querySelectorAll("a")];
-    const at = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
+    const links = /** @type {HTMLElement[]} */ ([...byId("sessions").querySelectorAll("a")]);
+    const at = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     if (at < 0 || !["ArrowDown", "ArrowUp", "Delete"].includes(event.key)) return;
     event.preventDefault();
-    if (event.key === "Delete") return void this.remove(this.cards[at].card);
+    if (event.key === "Delete") return void this.remove(this.cards[Number(links[at].closest("li[data-at]")?.getAttribute("data-at"))].card);
     const next = at + (event.key === "ArrowDown" ? 1 : -1);
     (links[next] ?? byId("session-search")).focus();
   }
@@ -134,7 +138,7 @@ export class SessionList {
   /** @param {any} card */
   async rename(card) {
     const answer = await askDialog({ title: "Rename the session", fields: [{ name: "name", label: "Name", value: card.name ?? "" }], action: "Rename" });
-    if (answer) await this.run({ type: "rename_session", session: sessionRef(card), name: answer["name"] }, "Renamed");
+    if (answer) await this.run(() => this.connection.call({ type: "rename_session", session: sessionRef(card), name: answer["name"] }), "Renamed");
   }
 
   /** @param {any} card */
@@ -147,13 +151,13 @@ export class SessionList {
     });
     if (!answer) return;
     this.actions.deleted(card.id);
-    await this.run({ type: "delete_session", session: sessionRef(card) }, "Deleted");
+    await this.run(() => this.connection.deleteSession(sessionRef(card)), "Deleted");
   }
 
-  /** @param {object} request @param {string} done */
-  async run(request, done) {
+  /** @param {() => Promise<any>} work @param {string} done */
+  async run(work, done) {
     try {
-      const reply = await this.connection.call(request);
+      const reply = await work();
       announce(reply.type === "cancelled" ? "A hook refused" : done);
     } catch (error) {
       announce(/** @type {Error} */ (error).message);
@@ -212,8 +216,8 @@ function threads(sessions) {
   return rows;
 }
 
-/** @param {any} card @param {number} depth @param {number} at */
-function drawCard(card, depth, at) {
+/** @param {any} card @param {number} depth @param {number} at @param {HTMLElement | null} hits The lines that match. */
+function drawCard(card, depth, at, hits) {
   const facts = [
     `${card.messageCount} ${card.messageCount === 1 ? "message" : "messages"}`,
     card.branches > 1 ? `${card.branches} branches` : "",
@@ -229,7 +233,7 @@ function drawCard(card, depth, at) {
     element("span", { class: "session-facts" }, facts.filter(Boolean).join(" · ")),
     element("time", { datetime: card.modified, title: new Date(card.modified).toLocaleString() }, ago(card.modified)),
   );
-  const item = element("li", { "data-at": at, class: depth > 0 ? "fork" : null }, link, element("button", { type: "button", class: "quiet", "aria-label": `Actions of ${titleOf(card)}`, "aria-haspopup": "menu" }, "⋯"));
+  const item = element("li", { "data-at": at, class: depth > 0 ? "fork" : null }, link, element("button", { type: "button", class: "quiet", "aria-label": `Actions of ${titleOf(card)}`, "aria-haspopup": "menu" }, "⋯"), ...(hits?.firstChild ? [hits] : []));
   item.style.setProperty("--depth", String(Math.min(depth, 5)));
   return item;
 }
@@ -253,5 +257,7 @@ function ago(time) {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
   if (seconds < 7 * 86_400) return `${Math.floor(seconds / 86_400)} d`;
-  return new Date(time).toLocaleDateString();
+  const date = new Date(time);
+  const isThisYear = date.getFullYear() === new Date().getFullYear();
+  return date.toLocaleDateString([], { day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) });
 }

@@ -26,7 +26,8 @@
 
 /**
  * A task of a sub-agent as the engine projects it.
- * @typedef {{ key: string, title: string, goal: string, status: string, summary: string, agent?: string }} TaskPanel
+ * @typedef {{ key: string, taskId?: string, title: string, goal: string, status: string, summary: string, agent?: string, sessionId?: string,
+ *   activity?: string, toolCalls?: number, usage?: { totalTokens: number } }} TaskPanel
  */
 
 /**
@@ -190,7 +191,9 @@ export class SessionStore {
     const empty = { batchEntryId: null, resultEntryId: null, status: null, tasks: [], results: [], events: [], evidence: [], panels: [] };
     const next = { ...(known ?? empty), ...changes };
     this.subagentRuntimeByBatchId.set(batchId, next);
-    if (known && next.batchEntryId && known.status !== next.status) this.notify("entry", next.batchEntryId);
+    if (!known || !next.batchEntryId) return;
+    if (known.status !== next.status) this.notify("entry", next.batchEntryId);
+    else if (changes.panels) this.notify("tasks", next.batchEntryId);
   }
 
   /** The state of the batch that an entry is about, if it is about one. @param {string} id */
@@ -271,15 +274,21 @@ export class SessionStore {
     this.switchingLeafEntryId = null;
   }
 
-  /** Shows the path to the leaf of the session. */
-  showLeaf() {
+  /** Shows the path to the leaf of the session, and selects its end. @param {string | null} [keptId] This entry instead, if it is on the path. */
+  showLeaf(keptId = null) {
     const leaf = this.entryById.get(this.sessionMeta.leafEntryId ?? "") ?? -1;
     const end = this.activePathIds.at(-1);
     // A session grows by one entry at a time, and its path may be long.
     if (leaf >= 0 && end !== undefined && this.entryById.get(end) === this.parents[leaf]) this.extendPath(leaf);
     else this.showPath(this.sessionMeta.leafEntryId);
-    this.selectedEntryId = this.visibleEntries.at(-1)?.id ?? null;
+    const isKept = keptId !== null && this.activePath.has(this.entryById.get(keptId) ?? -1);
+    this.selectedEntryId = isKept ? keptId : this.visibleEntries.at(-1)?.id ?? null;
     this.notify("selection");
+  }
+
+  /** Whether nothing is selected, or what stands for the leaf. */
+  isLeafSelected() {
+    return this.shownIndex(this.selectedEntryId) < 0 || this.shownIndex(this.selectedEntryId) === this.leafIndex();
   }
 
   /** The index of the entry that stands for the leaf: the last one of the conversation at or above it. */

@@ -1,7 +1,7 @@
 // @ts-check
 // The row below the prompt: model, thinking level, approval mode, context and cost.
 
-import { announce, byId, element } from "./dom.js";
+import { announce, byId, element, visibleText } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 
 export class StatusView {
@@ -12,22 +12,24 @@ export class StatusView {
     this.thinking = /** @type {HTMLSelectElement} */ (byId("thinking"));
     this.approval = /** @type {HTMLSelectElement} */ (byId("approval"));
     this.shownModel = "";
-    this.model.addEventListener("change", () => this.send({ type: "set_model", model: this.model.value }));
-    this.thinking.addEventListener("change", () => this.send({ type: "set_thinking", level: this.thinking.value }));
-    this.approval.addEventListener("change", () => this.send({ type: "set_approval", mode: this.approval.value }));
+    this.model.addEventListener("change", () => this.send(this.model, { type: "set_model", model: this.model.value }));
+    this.thinking.addEventListener("change", () => this.send(this.thinking, { type: "set_thinking", level: this.thinking.value }));
+    this.approval.addEventListener("change", () => this.send(this.approval, { type: "set_approval", mode: this.approval.value }));
     session.store.subscribe((what) => {
       if (what === "status") this.update();
       if (what === "session") this.shownModel = "";
     });
   }
 
-  /** @param {import("./live_session.js").EngineCommand} command */
-  async send(command) {
+  /** @param {HTMLElement} control Busy until the command is done. @param {import("./live_session.js").EngineCommand} command */
+  async send(control, command) {
+    control.ariaBusy = "true";
     try {
       await this.session.send(command);
     } catch (error) {
       announce(/** @type {Error} */ (error).message);
     }
+    control.ariaBusy = null;
     this.session.readStatus();
   }
 
@@ -52,12 +54,15 @@ export class StatusView {
   /** @param {any} status */
   async readModels(status) {
     this.shownModel = status.model;
-    const { current, usable } = await this.session.query({ type: "model_details" });
+    // A page that only reads knows no models.
+    const details = await this.session.query({ type: "model_details" }).catch(() => null);
+    if (!details) return;
+    const { current, usable } = details;
     const names = usable.map((/** @type {any} */ model) => `${model.provider}/${model.id}`);
     if (!names.includes(status.model)) names.unshift(status.model);
     this.model.replaceChildren(...names.map((/** @type {string} */ name) => element("option", { value: name }, name.replace(/^[^/]*\//u, ""))));
     this.model.value = status.model;
-    this.model.title = status.model;
+    this.model.title = visibleText(status.model);
     const levels = current.thinkingLevels.length > 0 ? current.thinkingLevels : ["off"];
     if (!levels.includes(status.thinking)) levels.push(status.thinking);
     this.thinking.replaceChildren(...levels.map((/** @type {string} */ level) => element("option", { value: level }, level === "off" ? "No thinking" : `Thinking: ${level}`)));

@@ -2,7 +2,9 @@
 // Draws the conversation along the shown path. Entries are drawn in groups when they come near the view, and groups far from
 // it are removed again, so a path of a hundred thousand entries costs no more than a short one.
 
-import { announce, byId, element, fragment } from "./dom.js";
+import { Delegations, linkSessions, mergeTasks, showPanels } from "./delegation.js";
+import { byId, element, fragment } from "./dom.js";
+import { authorOf, copyCode, drawMenuButton, drawSwitch, drawTime, endZoom, toggleZoom } from "./entry_parts.js";
 import { SessionStore } from "./state.js";
 import { kindClass } from "./tree.js";
 
@@ -12,6 +14,7 @@ import { kindClass } from "./tree.js";
  * @typedef {Object} LiveTranscript
  * @property {(ids: string[]) => Promise<void>} load Makes bodies known.
  * @property {(id: string) => string} link The address of an entry.
+ * @property {(sessionId: string) => string} sessionLink The address of a session.
  * @property {() => HTMLElement} drawEmpty What an empty session shows.
  */
 
@@ -39,6 +42,7 @@ export class TranscriptView {
     this.drawn = new Set();
     /** @type {Map<string, number>} The position of each entry on the path. */
     this.positions = new Map();
+    this.delegations = new Delegations();
     /** Which folded parts are open: by class. @type {Record<string, boolean | undefined>} */
     this.openParts = {};
     this.observer = new IntersectionObserver((seen) => this.handleSeen(seen), { rootMargin: "1200px 0px" });
@@ -46,9 +50,11 @@ export class TranscriptView {
       if (what === "path") this.rebuild();
       if (what === "entry" && id) this.redraw(id);
       if (what === "labels") this.updateLabels();
+      if (what === "tasks" && id) this.updateTasks(id);
       if (what === "selection") this.markSelection();
     });
     this.root.addEventListener("click", (event) => this.handleClick(event));
+    addEventListener("keydown", (event) => event.key === "Escape" && endZoom() && event.stopImmediatePropagation(), { capture: true });
     addEventListener("beforeprint", () => this.groups.forEach((group) => this.drawGroup(group, false)));
   }
 
@@ -59,13 +65,23 @@ export class TranscriptView {
     for (const entry of this.shown.slice(same)) this.positions.delete(entry.id);
     for (let at = same; at < entries.length; at++) this.positions.set(entries[at].id, at);
     this.shown = entries;
+    const outdated = this.readDelegations();
     const kept = Math.floor(same / GROUP);
     const partial = same % GROUP > 0 ? this.groups[kept] : undefined;
     for (const group of this.groups.splice(partial ? kept + 1 : kept)) this.removeGroup(group);
     if (partial) this.updateGroup(partial, same % GROUP);
     for (let first = this.groups.length * GROUP; first < entries.length; first += GROUP) this.addGroup(first);
+    for (const id of outdated) this.redraw(id);
     this.root.querySelector(":scope > :is(.notice, .empty)")?.remove();
     if (this.groups.length === 0) this.root.append(this.live?.drawEmpty() ?? element("p", { class: "notice" }, "No messages yet"));
+  }
+
+  /** Finds the results of batches. Returns the batches whose results came or went: another entry shows them now. */
+  readDelegations() {
+    const before = new Map(this.delegations.resultOf);
+    this.delegations.read(this.shown);
+    const { resultOf } = this.delegations;
+    return [...new Set([...before.keys(), ...resultOf.keys()])].filter((id) => before.get(id)?.id !== resultOf.get(id)?.id);
   }
 
   /** @param {number} first */
@@ -127,7 +143,8 @@ export class TranscriptView {
   async loadMissing(group) {
     const missing = [...group.querySelectorAll(".entry:has(> .body.loading)")];
     if (missing.length === 0 || !this.live) return;
-    await this.live.load(missing.map((entry) => entry.getAttribute("data-id") ?? ""));
+    const ids = missing.map((entry) => entry.getAttribute("data-id") ?? "");
+    await this.live.load([...ids, ...ids.flatMap((id) => this.delegations.batchOf.get(id)?.id ?? [])]);
     for (const entry of missing) {
       const row = this.store.entry(entry.getAttribute("data-id") ?? "");
       // The element stays, so that the browser keeps the scroll position.
@@ -144,6 +161,19 @@ export class TranscriptView {
     drawn.replaceWith(made);
     const group = made.closest("section");
     if (group) this.loadMissing(group);
+  }
+
+  /** The state of tasks changed. @param {string} id The entry of their batch. */
+  updateTasks(id) {
+    const drawn = document.getElementById(`entry-${id}`);
+    if (drawn && !this.delegations.resultOf.has(id)) this.finishBatch(id, drawn);
+  }
+
+  /** @param {string} id The entry that shows a batch. @param {Element} card */
+  finishBatch(id, card) {
+    const panels = this.store.subagentRuntime(id)?.panels ?? [];
+    if (!this.delegations.batchOf.has(id)) showPanels(card, panels);
+    if (this.live) linkSessions(card, this.live.sessionLink);
   }
 
   updateLabels() {
@@ -165,13 +195,17 @@ export class TranscriptView {
   drawEntry(entry) {
     const index = /** @type {number} */ (this.store.entryById.get(entry.id));
     const isSelected = entry.id === this.store.selectedEntryId;
-    const html = this.bodyOf(index);
+    const batch = this.delegations.batchOf.get(entry.id);
+    const batchHtml = batch && this.bodyOf(/** @type {number} */ (this.store.entryById.get(batch.id)));
+    const html = batch && batchHtml === undefined ? undefined : this.bodyOf(index);
     const body = element("div", { class: html === undefined ? "body loading" : "body" }, fragment(html ?? ""));
+    if (batchHtml !== undefined) mergeTasks(body, fragment(batchHtml));
+    if (entry.type === "subagent_batch" || batch) this.finishBatch(entry.id, body);
     for (const [part, isOpen] of Object.entries(this.openParts)) setOpen(body, part, isOpen === true);
     for (const figure of body.querySelectorAll("figure.code")) {
       figure.append(element("button", { class: "copy", type: "button" }, "Copy"));
     }
-    const classes = ["entry", kindClass(entry), isSelected && "selected", this.followsItsCall(entry) && "follows-call"];
+    const classes = ["entry", kindClass(entry), isSelected && "selected", this.followsItsCall(entry) && "follows-call", this.delegations.resultOf.has(entry.id) && "merged"];
     return element(
       "article",
       { class: classes.filter(Boolean).join(" "), id: `entry-${entry.id}`, "data-id": entry.id, tabindex: -1 },
@@ -180,10 +214,10 @@ export class TranscriptView {
     );
   }
 
-  /** Whether an entry is the result of the call right above it, so that it needs no title. @param {Row} entry */
+  /** Whether an entry is the result of the call or of the sub-agents right above it, so that it needs no title. @param {Row} entry */
   followsItsCall(entry) {
     const above = this.store.visibleEntries[(this.positions.get(entry.id) ?? 0) - 1];
-    return entry.role === "toolResult" && above?.role === "assistant" && above.calls === 1;
+    return entry.role === "toolResult" && ((above?.role === "assistant" && above.calls === 1) || above?.type === "subagent_result");
   }
 
   /** @param {Row} entry @param {number} index @param {Element} body */
@@ -217,7 +251,8 @@ export class TranscriptView {
     }
     const target = document.getElementById(`entry-${this.store.visibleEntries[at].id}`);
     target?.scrollIntoView({ block: "start" });
-    target?.focus({ preventScroll: true });
+    // A text field keeps the focus: the user may be typing.
+    if (!document.activeElement?.matches("input, select, textarea")) target?.focus({ preventScroll: true });
   }
 
   /** The position of an entry, or of the nearest one above it that is shown. @param {string} id */
@@ -249,6 +284,8 @@ export class TranscriptView {
       this.scrollTo(other);
     }
     if (target.matches("button.copy")) copyCode(target);
+    const image = target.closest("button.zoom");
+    if (image) toggleZoom(image);
   }
 }
 
@@ -257,69 +294,10 @@ function setOpen(root, part, isOpen) {
   for (const details of root.querySelectorAll(`details.${part}`)) details.toggleAttribute("open", isOpen);
 }
 
-/** @param {Element} button */
-async function copyCode(button) {
-  const code = [...(button.parentElement?.querySelectorAll("code") ?? [])].map((part) => part.textContent).join("\n");
-  try {
-    await navigator.clipboard.writeText(code);
-    announce("Copied");
-  } catch {
-    announce("Cannot copy: the browser does not allow it here");
-  }
-}
-
-/** @type {Record<string, string>} */
-const AUTHORS = {
-  user: "You",
-  assistant: "Assistant",
-  toolResult: "Result",
-  bashExecution: "Command",
-  custom: "Extension",
-  system: "System prompt",
-  custom_message: "Extension",
-  compaction: "Compaction",
-  branch_summary: "Branch summary",
-  backtrack: "Backtrack",
-  subagent_batch: "Sub-agents",
-  subagent_result: "Sub-agent results",
-  model_change: "",
-  thinking_level_change: "",
-};
-
-/** @param {Row} entry */
-export function authorOf(entry) {
-  if (entry.role === "toolResult") return entry.preview.replace(/^\[(.*)\]$/su, "$1");
-  return AUTHORS[entry.type === "message" ? entry.role ?? "" : entry.type] ?? "Message";
-}
-
-/** @param {string | undefined} timestamp */
-function drawTime(timestamp) {
-  const date = timestamp ? new Date(timestamp) : null;
-  if (!date || Number.isNaN(date.getTime())) return element("span", {}, "#");
-  const text = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  return element("time", { datetime: timestamp, title: date.toLocaleString() }, text);
-}
-
-function drawMenuButton() {
-  return element("button", { type: "button", class: "entry-menu quiet", "aria-label": "Actions of this entry", "aria-haspopup": "menu", title: "Actions (m)" }, "⋯");
-}
-
 /** How many entries two paths have in common. @param {Row[]} left @param {Row[]} right */
 function commonLength(left, right) {
   const most = Math.min(left.length, right.length);
   let same = 0;
   while (same < most && left[same].id === right[same].id) same++;
   return same;
-}
-
-/** Shows which of several continuations this is, and leads to the others. */
-function drawSwitch(/** @type {SessionStore} */ store, /** @type {number[]} */ others, /** @type {number} */ at) {
-  const step = (/** @type {number} */ by, /** @type {string} */ sign, /** @type {string} */ name) => {
-    const other = others[at + by];
-    const id = other === undefined ? null : store.entries[other].id;
-    return element("button", { type: "button", "data-show": id, disabled: id === null, "aria-label": name }, sign);
-  };
-  const text = `${at + 1}/${others.length}`;
-  const title = `Branch ${at + 1} of ${others.length}`;
-  return element("span", { class: "switch", title }, step(-1, "‹", "Previous branch"), text, step(1, "›", "Next branch"));
 }

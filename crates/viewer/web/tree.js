@@ -303,7 +303,9 @@ export function kindClass(entry) {
 /** The preview without the name of the role, which the color of the dot shows. @param {import("./state.js").Row} entry */
 export function previewText(entry) {
   const quoted = /^(?:user|assistant): "(.*)"$/su.exec(entry.preview);
-  return quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
+  const text = quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
+  if (entry.role === "assistant" && text === "(no content)" && entry.calls) return entry.calls === 1 ? "(calls a tool)" : `(calls ${entry.calls} tools)`;
+  return text.replace(/^#{1,6} /u, "");
 }
 
 /** @param {number} lane */

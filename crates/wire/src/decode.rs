@@ -1,6 +1,8 @@
 //! Reading frames that another program wrote. Any text is answered with a frame or an error, never with a panic.
 
-use osier_protocol::{ClientError, ClientEvent, EntryEvent, EntryId, EntryLine, ErrorCode, SessionId};
+use osier_protocol::{
+    ClientError, ClientEvent, EntryEvent, EntryId, EntryLine, ErrorCode, SessionId, plain_json_error,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,7 +22,7 @@ pub fn decode_server_frame(text: &str) -> Result<ServerFrame, ClientError> {
 }
 
 pub(crate) fn invalid_frame(reason: &str) -> ClientError {
-    ClientError::new(ErrorCode::InvalidFrame, format!("cannot read the frame: {reason}"))
+    ClientError::new(ErrorCode::InvalidFrame, format!("cannot read the frame: {}", plain_json_error(reason)))
 }
 
 /// The id of a frame that is otherwise wrong.

@@ -6,7 +6,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `frame.rs`, `decode.rs`, `schema.rs` | the frames; reading them without trusting them; their JSON schema |
-//! | `transport.rs`, `lines.rs`, `websocket.rs` | a pair of streams of frames; over pipes; over a WebSocket |
+//! | `transport.rs`, `lines.rs`, `websocket.rs`, `socket_sink.rs` | a pair of streams of frames; over pipes; over a WebSocket |
 //! | `outbox.rs` | the queue of outgoing frames, with a bound on what is unread |
 //! | `heartbeat.rs`, `position.rs` | whether the other side is still there; how far a stream has reported the log |
 //! | `server.rs`, `server/` | an engine at one end of a connection: requests, streams of events |
@@ -21,6 +21,7 @@ mod position;
 mod remote;
 mod schema;
 mod server;
+mod socket_sink;
 mod transport;
 mod websocket;
 
@@ -30,8 +31,8 @@ pub use lines::{LineReader, LineSplitter, line_writer};
 pub use outbox::{Outbox, OutboxClosed};
 pub use remote::{Connector, LinkStatus, LinkWatch, RemoteClient, RemoteEngine, RemoteOptions};
 pub use schema::wire_schema;
-pub use server::{ServeOptions, serve};
+pub use server::{HeldSessions, ServeOptions, serve};
 pub use transport::{
     CountedStream, FrameWriter, IncomingFrame, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, ReceivedBytes, Transport,
 };
-pub use websocket::{SocketMessage, WebSocketConnector};
+pub use websocket::{CloseReason, OutgoingMessage, SocketMessage, WebSocketConnector};

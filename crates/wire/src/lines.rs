@@ -273,7 +273,7 @@ mod tests {
                 let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
                 match line {
                     IncomingFrame::Text(line) => prop_assert_eq!(line.as_bytes(), bytes),
-                    IncomingFrame::Invalid(_) => {
+                    IncomingFrame::Invalid(_) | IncomingFrame::Unreadable(_) => {
                         prop_assert!(bytes.len() > max_line || std::str::from_utf8(bytes).is_err());
                     }
                 }

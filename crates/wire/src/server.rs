@@ -1,7 +1,9 @@
 //! An engine at one end of a connection. Requests run at the same time; the events of a session keep their order. A client
 //! that does not read stops only itself: its queue is bounded, and its streams end with `lagged`.
 
+mod answers;
 mod connection;
+mod held_sessions;
 mod requests;
 mod sessions;
 
@@ -12,6 +14,7 @@ use osier_protocol::EngineClient;
 use tokio_util::sync::CancellationToken;
 
 use self::connection::Connection;
+pub use self::held_sessions::HeldSessions;
 use crate::transport::Transport;
 
 /// How an engine serves a connection.
@@ -21,10 +24,10 @@ pub struct ServeOptions {
     /// pipes, whose end is always noticed. While a client does not read, its silence does not count, because nothing is read
     /// from it either: the transport must fail when writing does not progress.
     pub heartbeat: Option<Duration>,
-    /// How long sessions stay open after the connection broke, so that the client can connect again. Sessions that are not
-    /// stored yet are lost afterwards.
-    pub hold_sessions: Duration,
-    /// The client may stop sending and still read, as with pipes: requests that run are answered.
+    /// Where the sessions go after the connection broke, so that the client can connect again. `None` closes them.
+    pub held_sessions: Option<HeldSessions>,
+    /// The client may stop sending and still read, as with pipes: requests that run are answered. Those that take too long
+    /// are canceled first.
     pub has_half_close: bool,
     /// Ends the connection when it is canceled. Requests that run are finished and answered.
     pub stop: CancellationToken,

@@ -21,6 +21,8 @@ pub enum IncomingFrame {
     Text(String),
     /// Something that is not a text, or too large. The connection can go on.
     Invalid(String),
+    /// The same, and nothing after it can be read.
+    Unreadable(String),
 }
 
 /// Frames from the other side. It ends when the connection is closed or broken.

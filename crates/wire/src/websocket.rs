@@ -1,11 +1,11 @@
-//! Frames as text messages of a WebSocket.
+//! Frames as text messages of a WebSocket. A message that cannot be read ends the connection with a close code.
 
 use std::error::Error;
 use std::fmt;
-use std::io;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use futures_util::{Sink, SinkExt, Stream, StreamExt, future};
+use futures_util::{Sink, Stream, StreamExt, future};
 use osier_protocol::{ClientError, ErrorCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -14,11 +14,12 @@ use tokio_tungstenite::tungstenite::error::UrlError;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode, Uri};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_tls_with_config};
 
 use crate::remote::Connector;
+use crate::socket_sink::SocketSink;
 use crate::transport::{CountedStream, IncomingFrame, MAX_SERVER_FRAME, ReceivedBytes, Transport};
 
 /// Connects to the WebSocket of a gateway.
@@ -93,16 +94,21 @@ fn connect_error(url: &str, error: SocketError) -> ClientError {
         return ClientError::new(ErrorCode::ConnectionLost, format!("cannot connect to {url}: {error}"));
     };
     match response.status() {
-        StatusCode::UNAUTHORIZED => {
-            ClientError::new(ErrorCode::Unauthorized, format!("{url} does not accept the token"))
-        }
+        StatusCode::UNAUTHORIZED => ClientError::new(
+            ErrorCode::Unauthorized,
+            format!(
+                "{url} does not accept the token; `osier token path` on its machine prints where the right one is"
+            ),
+        ),
         // It has too many connections now.
         status @ (StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT) => {
             ClientError::new(ErrorCode::ConnectionLost, format!("cannot connect to {url}: {status}"))
         }
         status if status.is_client_error() => ClientError::new(
             ErrorCode::Usage,
-            format!("{url} is not a gateway, or refuses connections: {status}"),
+            format!(
+                "{url} is not a gateway, or does not answer to this host name ({status}); check the URL, or start the gateway with --allow-host"
+            ),
         ),
         status => ClientError::new(ErrorCode::ConnectionLost, format!("cannot connect to {url}: {status}")),
     }
@@ -118,37 +124,97 @@ pub enum SocketMessage {
     Close,
 }
 
+/// A message to a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutgoingMessage {
+    Text(String),
+    /// The end of the connection, with the reason.
+    Close(CloseReason),
+}
+
+/// Why this side ends a WebSocket. The codes are those of RFC 6455.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloseReason {
+    pub code: u16,
+    pub text: &'static str,
+}
+
+const NOT_TEXT: CloseReason = CloseReason { code: 1007, text: "a text message is not valid UTF-8" };
+const TOO_LARGE: CloseReason = CloseReason { code: 1009, text: "a message is too large" };
+
 impl Transport {
     /// Frames as text messages of a WebSocket.
     pub fn websocket<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         socket: WebSocketStream<S>,
     ) -> Transport {
-        Transport::from_socket(socket, socket_message, |text| Message::Text(text.into()))
+        Transport::from_socket(socket, socket_message, outgoing_message)
     }
 
     /// Frames as text messages of a WebSocket of any library. It ends at a close message or an error.
     pub fn from_socket<M: Send + 'static, E: Into<Box<dyn Error + Send + Sync>> + 'static>(
         socket: impl Stream<Item = Result<M, E>> + Sink<M, Error = E> + Send + 'static,
         read: fn(M) -> SocketMessage,
-        write: fn(String) -> M,
+        write: fn(OutgoingMessage) -> M,
     ) -> Transport {
         let (sink, stream) = socket.split();
-        let messages = stream.map(move |message| message.map_or(SocketMessage::Close, read));
-        let frames = messages
-            .take_while(|message| future::ready(*message != SocketMessage::Close))
-            .filter_map(|message| future::ready(incoming_frame(message)));
-        let sink = sink
-            .sink_map_err(io::Error::other)
-            .with(move |text: String| future::ready(Ok::<M, io::Error>(write(text))));
+        let closing = Arc::new(OnceLock::new());
+        let sink = SocketSink::new(sink, write, closing.clone());
+        let frames = stream.map(move |message| match message.map(read) {
+            Ok(message) => incoming_frame(message),
+            Err(error) => broken_socket(&*error.into(), &closing),
+        });
+        let frames = frames
+            .take_while(|frame| future::ready(!matches!(frame, SocketFrame::End)))
+            .filter_map(|frame| future::ready(frame.into_frame()));
         Transport::new(frames, sink)
     }
 }
 
-fn incoming_frame(message: SocketMessage) -> Option<IncomingFrame> {
+/// What a message means for the frames.
+enum SocketFrame {
+    Frame(IncomingFrame),
+    Ignored,
+    End,
+}
+
+impl SocketFrame {
+    fn into_frame(self) -> Option<IncomingFrame> {
+        match self {
+            SocketFrame::Frame(frame) => Some(frame),
+            SocketFrame::Ignored | SocketFrame::End => None,
+        }
+    }
+}
+
+fn incoming_frame(message: SocketMessage) -> SocketFrame {
     match message {
-        SocketMessage::Text(text) => Some(IncomingFrame::Text(text)),
-        SocketMessage::Binary => Some(IncomingFrame::Invalid("it is a binary message".to_owned())),
-        SocketMessage::Control | SocketMessage::Close => None,
+        SocketMessage::Text(text) => SocketFrame::Frame(IncomingFrame::Text(text)),
+        SocketMessage::Binary => {
+            SocketFrame::Frame(IncomingFrame::Invalid("it is a binary message".to_owned()))
+        }
+        SocketMessage::Control => SocketFrame::Ignored,
+        SocketMessage::Close => SocketFrame::End,
+    }
+}
+
+/// An error ends the connection. If the other side sent what cannot be read, it gets the reason.
+fn broken_socket(error: &(dyn Error + 'static), closing: &OnceLock<CloseReason>) -> SocketFrame {
+    let Some(reason) = close_reason(error) else { return SocketFrame::End };
+    let text = reason.text.to_owned();
+    // Only the first error is the reason.
+    match closing.set(reason) {
+        Ok(()) => SocketFrame::Frame(IncomingFrame::Unreadable(text)),
+        Err(_) => SocketFrame::End,
+    }
+}
+
+fn close_reason(error: &(dyn Error + 'static)) -> Option<CloseReason> {
+    match error.downcast_ref::<SocketError>() {
+        Some(SocketError::Capacity(_)) => Some(TOO_LARGE),
+        Some(SocketError::Utf8(_)) => Some(NOT_TEXT),
+        Some(_) => None,
+        // The library wraps it.
+        None => close_reason(error.source()?),
     }
 }
 
@@ -158,5 +224,14 @@ fn socket_message(message: Message) -> SocketMessage {
         Message::Binary(_) => SocketMessage::Binary,
         Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => SocketMessage::Control,
         Message::Close(_) => SocketMessage::Close,
+    }
+}
+
+fn outgoing_message(message: OutgoingMessage) -> Message {
+    match message {
+        OutgoingMessage::Text(text) => Message::Text(text.into()),
+        OutgoingMessage::Close(CloseReason { code, text }) => {
+            Message::Close(Some(CloseFrame { code: code.into(), reason: text.into() }))
+        }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn all(bench: &Bench) -> Vec<BenchRow> {
     let mut rows = vec![
         bench.open("(a) context", &files.plain, "context", target(Some(5.0), Some(12.0))),
         bench.open("(c) leaf and path", &files.plain, "path", target(None, Some(150.0))),
-        bench.open("outline", &files.plain, "outline", NONE),
+        bench.open("outline", &files.plain, "outline", target(Some(4.0), None)),
     ];
     rows.extend(bench.compacted());
     rows.extend(["os", "turn", "always"].map(|durability| bench.append(durability)));
@@ -43,6 +43,7 @@ pub(super) fn all(bench: &Bench) -> Vec<BenchRow> {
     rows.extend(bench.startup_rows());
     rows.extend(super::sandbox::rows(bench));
     rows.extend(super::screen::rows(bench));
+    rows.extend(super::scale::rows(bench));
     rows
 }
 
@@ -141,7 +142,7 @@ impl Bench {
         let listed = listed.as_array().map_or(0, Vec::len);
         ensure!(listed == self.files.count, "list printed {listed} cards");
         self.measure_pi_in_folder(row, "list")?;
-        check_targets(row, BenchTarget { cold: None, warm: Some(50.0) });
+        check_targets(row, BenchTarget { cold: Some(6.0), warm: Some(50.0) });
         Ok(())
     }
 

@@ -45,6 +45,32 @@ impl SessionShape {
 }
 
 impl SessionShape {
+    /// Writes a single path of short messages, unless the file exists.
+    pub(super) fn write_short(&self, file: &Path, cwd: &Path) -> Result<()> {
+        if file.exists() {
+            return Ok(());
+        }
+        let part = file.with_extension("part");
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
+        let header = serde_json::json!({
+            "type": "session", "version": 3, "id": self.id(), "timestamp": iso(START), "cwd": cwd,
+        });
+        writeln!(out, "{header}")?;
+        let (mut rng, words, mut parent) = (Rng::new(self.seed), WordPool::new(), "null".to_owned());
+        for n in 0..self.entries {
+            let (id, time, role) = (entry_id(n), START + n as u64 * 1000, ["user", "assistant"][n % 2]);
+            let text = words.text(&mut rng, 100);
+            writeln!(
+                out,
+                r#"{{"type":"message","id":"{id:08x}","parentId":{parent},"timestamp":"{}","message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}],"timestamp":{time}}}}}"#,
+                iso(time),
+            )?;
+            parent = format!("\"{id:08x}\"");
+        }
+        out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        Ok(std::fs::rename(part, file)?)
+    }
+
     /// The name that a store would give to the file.
     pub(super) fn file_name(&self) -> String {
         self.file_name_at(START)
@@ -60,6 +86,16 @@ pub(super) fn write_folder(dir: &Path, count: usize, cwd: &Path) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     for n in 0..count {
         let shape = SessionShape { entries: 200, compacted: false, seed: 1000 + n as u64 };
+        shape.write(&dir.join(shape.file_name_at(START + n as u64 * 60_000)), cwd)?;
+    }
+    Ok(())
+}
+
+/// Many sessions of 20 entries in one folder.
+pub(super) fn write_small_sessions(dir: &Path, count: usize, cwd: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir)?;
+    for n in 0..count {
+        let shape = SessionShape { entries: 20, compacted: false, seed: 100_000 + n as u64 };
         shape.write(&dir.join(shape.file_name_at(START + n as u64 * 60_000)), cwd)?;
     }
     Ok(())

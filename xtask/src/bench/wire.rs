@@ -20,6 +20,9 @@ use crate::rng::Rng;
 const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\n\
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
+/// With fewer messages, starting the agent costs more than the request.
+const COMPARED_MESSAGES: usize = 50_000;
+
 /// A received request.
 pub(super) struct ReceivedRequest {
     first_byte: Instant,
@@ -56,6 +59,7 @@ impl Bench {
             row.cold = Some(super::cases::least_of(row.cold.take(), cold));
             row.warm = Some(super::cases::least_of(row.warm.take(), warm));
         }
+        self.compare_with_copying(row, messages, &file, best.2)?;
         row.add_note(&format!(
             "first byte after {:.1} ms, all {} KB after {:.1} ms wall time",
             best.0,
@@ -67,6 +71,32 @@ impl Bench {
 }
 
 impl Bench {
+    /// The floor: copying the same bodies out of the log, in a process that opens the session and does nothing else.
+    fn compare_with_copying(
+        &self,
+        row: &mut BenchRow,
+        messages: usize,
+        file: &Path,
+        body: usize,
+    ) -> Result<()> {
+        let mut floor = None;
+        for _ in 0..=self.rounds {
+            floor = Some(super::cases::least_of(
+                floor.take(),
+                self.cost(&mut self.osier.bench_open(file, "context"))?,
+            ));
+        }
+        let (Some(floor), Some(warm)) = (floor, &row.warm) else { return Ok(()) };
+        let ratio = warm.cpu_ms / floor.cpu_ms;
+        let memory = (warm.peak_mb - floor.peak_mb) * 1e6 / body as f64;
+        if messages < COMPARED_MESSAGES {
+            return Ok(());
+        }
+        row.add_target(ratio <= 3.0, &format!("{ratio:.1}x of 3x copying ({:.1} ms)", floor.cpu_ms));
+        row.add_target(memory <= 2.0, &format!("{memory:.1}x of 2x the body in memory"));
+        Ok(())
+    }
+
     /// A command that sends a prompt on a session to a server at this port, and the home folder that
     /// configures the server.
     pub(super) fn prompt_command(&self, port: u16, file: &Path) -> Result<(PathBuf, impl Fn() -> Command)> {

@@ -1,4 +1,5 @@
-//! The overhead of a delta over pipes: RPC mode against print mode, next to a program that only writes the same bytes.
+//! The overhead of a delta over pipes: RPC mode against print mode, next to a program that only writes the same bytes at the
+//! same pace. Each side is a difference: a run that writes, less one that only waits for the pieces.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -21,16 +22,24 @@ const STREAMS: [(&str, usize, Duration); 2] = [
 const ROUNDS: usize = 3;
 const MAX_RATIO: f64 = 2.0;
 
-/// The program that only writes: each line of a file is written to standard output on its own.
+/// The program that only writes: each line of a file is written to standard output on its own, one in each interval. With
+/// `SILENT`, it only waits for the intervals.
 pub(crate) fn write_lines() -> Result<()> {
     let file = std::env::var_os("LINES").context("LINES names the file")?;
+    let interval: u64 = std::env::var("INTERVAL_US").context("INTERVAL_US is a number")?.parse()?;
+    let is_silent = std::env::var_os("SILENT").is_some();
     let lines: Vec<Vec<u8>> =
         std::io::BufReader::new(std::fs::File::open(file)?).split(b'\n').collect::<Result<_, _>>()?;
     let mut out = std::io::stdout().lock();
     for mut line in lines {
+        if interval > 0 {
+            std::thread::sleep(Duration::from_micros(interval));
+        }
         line.push(b'\n');
-        out.write_all(&line)?;
-        out.flush()?;
+        if !is_silent {
+            out.write_all(&line)?;
+            out.flush()?;
+        }
     }
     Ok(())
 }
@@ -57,8 +66,9 @@ pub(crate) async fn measure(run: &BenchRun) -> Result<()> {
             let (rpc, lines) = per_piece(run, stream, &args, input, end).await?;
             let file = run.dir.join("lines.jsonl");
             std::fs::write(&file, lines.join("\n"))?;
-            let (pace, pieces, _) = stream;
-            let writing = written(&file).await? * 1000.0 / pieces as f64;
+            let (pace, pieces, interval) = stream;
+            let writing = written(&file, interval, false).await? - written(&file, interval, true).await?;
+            let writing = writing * 1000.0 / pieces as f64;
             let (overhead, ratio) = (rpc - print, (rpc - print) / writing);
             report(
                 Some(ratio <= MAX_RATIO),
@@ -135,11 +145,16 @@ async fn run_osier(
     Ok((wait(child).await?, lines))
 }
 
-async fn written(file: &Path) -> Result<f64> {
+/// The CPU time of the program that only writes, in milliseconds.
+async fn written(file: &Path, interval: Duration, is_silent: bool) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("write").env("LINES", file).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.arg("write").env("LINES", file).env("INTERVAL_US", interval.as_micros().to_string());
+        if is_silent {
+            command.env("SILENT", "1");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn()?;
         let mut stdout = child.stdout.take().context("stdout is piped")?;
         tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await?;

@@ -19,13 +19,17 @@ const FIXED_TIME: &str = "2026-01-31 09:26";
 const SPINNER: &str = "⣾⣽⣻⢿⡿⣟⣯⣷";
 
 /// Capture the screen after this time; animations may still be running.
-const SETTLE_TIME: Duration = Duration::from_millis(800);
+const SETTLE_TIME: Duration = Duration::from_millis(1000);
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(4);
 
 /// A session with many kinds of content: headings, code, tables, diffs, CJK, emoji and several generations of branches.
 const SHOWCASE: &str = include_str!("showcase.jsonl");
 
 /// The lines of the showcase up to the first changed file.
 const CHANGE_LINES: usize = 7;
+
+/// More colors than anyone counts.
+pub(super) const TRUE_COLOR: u16 = u16::MAX;
 
 /// The terminal that the program runs in.
 pub(super) enum TerminalKind {
@@ -96,6 +100,9 @@ impl DemoHome {
             command.env_remove("NO_COLOR");
             std::fs::write(self.home.join(".osier/config.toml"), format!("theme = \"{theme}\"\n"))?;
             term = if *colors == 16 { "xterm" } else { term };
+            if *colors == TRUE_COLOR {
+                command.env("COLORTERM", "truecolor");
+            }
         }
         let mut pty = Pty::start_as(command, term, columns, rows)?;
         pty.wait_for("offline")?;
@@ -103,10 +110,9 @@ impl DemoHome {
             pty.press(keys)?;
             pty.wait_for(seen)?;
         }
+        // Nothing new for a while, but a spinner never stops.
         let seen = Instant::now();
-        while seen.elapsed() < SETTLE_TIME {
-            pty.read(SETTLE_TIME.saturating_sub(seen.elapsed()))?;
-        }
+        while seen.elapsed() < MAX_SETTLE_TIME && pty.read(SETTLE_TIME)? {}
         Ok(pty)
     }
 

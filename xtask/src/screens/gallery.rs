@@ -1,11 +1,11 @@
 //! Every screen as a PNG in `target/screens`, in three sizes, both built-in themes, and with 256 and 16 colors. The pictures of
-//! the README go to `docs/images`.
+//! the README, in true color, go to `docs/images`.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-use super::demo_home::{DemoHome, TerminalKind};
+use super::demo_home::{DemoHome, TRUE_COLOR, TerminalKind};
 use super::picture::{self, DARK, Fonts, LIGHT};
 use crate::workspace;
 
@@ -31,6 +31,26 @@ const SCREENS: &[ScreenSteps] = &[
     ("diff", ShownSession::Changes, &[("", "+5")]),
     ("approval", ShownSession::New, &[("write list.txt with \"buy bread\"\r", "Allow ")]),
     ("approval-command", ShownSession::New, &[("run `cargo test --workspace`\r", "Allow ")]),
+    (
+        "tasks",
+        ShownSession::New,
+        &[
+            ("/approval yolo\r", "yolo"),
+            ("delegate list .; find *.md; run `sleep 20`; search for willow\r", "3 of 4 tasks done"),
+        ],
+    ),
+    ("tasks-done", ShownSession::New, &[("delegate list .; find *.md\r", "answers.)")]),
+    (
+        "task-picker",
+        ShownSession::New,
+        // The card may scroll away; the answer ends with this word.
+        &[("delegate list .; find *.md\r", "answers.)"), ("\x1ba", "Open a task")],
+    ),
+    (
+        "explore",
+        ShownSession::New,
+        &[("/approval yolo\r", "yolo"), ("/explore 2 list .\r", "/explore keep 1")],
+    ),
     ("completion", ShownSession::Demo, &[("/co", "/compact")]),
     ("tree", ShownSession::Showcase, &[("/tree\r", "← active")]),
     ("tree-search", ShownSession::Showcase, &[("/tree\r", "← active"), ("word", "/ word")]),
@@ -46,12 +66,8 @@ const SCREENS: &[ScreenSteps] = &[
 ];
 
 /// The pictures of the README: a screen, a size and a theme.
-const README: [(&str, (u16, u16), &str); 4] = [
-    ("conversation", (100, 34), "dark"),
-    ("diff", (120, 30), "dark"),
-    ("tree", (100, 30), "dark"),
-    ("approval", (100, 24), "light"),
-];
+const README: [(&str, (u16, u16), &str); 3] =
+    [("conversation", (100, 34), "dark"), ("diff", (120, 30), "dark"), ("tree", (100, 30), "dark")];
 
 pub(super) fn draw(demo_home: &DemoHome, only: Option<&str>) -> Result<()> {
     let fonts = Fonts::load()?;
@@ -73,7 +89,14 @@ pub(super) fn draw(demo_home: &DemoHome, only: Option<&str>) -> Result<()> {
     for (name, size, theme) in README.iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)) {
         let Some(screen) = SCREENS.iter().find(|(known, ..)| known == name) else { continue };
         let file = root.join(format!("docs/images/terminal-{name}.png"));
-        draw_screen(demo_home, &fonts, screen, *size, &TerminalKind::Colored { theme, colors: 256 }, &file)?;
+        draw_screen(
+            demo_home,
+            &fonts,
+            screen,
+            *size,
+            &TerminalKind::Colored { theme, colors: TRUE_COLOR },
+            &file,
+        )?;
     }
     println!("the pictures are in {}", folder.display());
     Ok(())

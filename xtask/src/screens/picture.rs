@@ -16,7 +16,11 @@ const MARGIN: u32 = 10;
 const MONO_HEIGHT: f32 = 19.3;
 const CJK_HEIGHT: f32 = 26.0;
 
+/// Characters before this one take one cell.
+const FIRST_CJK: char = '\u{2e80}';
+
 const MONO: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono";
+const SYMBOLS: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const CJK: &str = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc";
 const EMOJI: &str = "/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf";
 const PACKAGES: &str = "fonts-dejavu-core, fonts-noto-cjk and fonts-noto-color-emoji";
@@ -72,6 +76,8 @@ fn bytes(color: u32) -> [u8; 3] {
 pub(super) struct Fonts {
     /// Regular, bold, oblique, bold and oblique.
     mono: [FontVec; 4],
+    /// Signs that the monospaced font does not have, such as those of the spinner.
+    symbols: FontVec,
     cjk: FontVec,
     emoji: FontVec,
 }
@@ -86,6 +92,7 @@ impl Fonts {
         let mono = |style: &str| load(&format!("{MONO}{style}.ttf"));
         Ok(Fonts {
             mono: [mono("")?, mono("-Bold")?, mono("-Oblique")?, mono("-BoldOblique")?],
+            symbols: load(SYMBOLS)?,
             cjk: load(CJK)?,
             emoji: load(EMOJI)?,
         })
@@ -146,9 +153,14 @@ impl Fonts {
         if let Some(lines) = box_lines(ch) {
             return draw_box(picture, origin, lines, color);
         }
+        if let Some(dots) = braille_dots(ch) {
+            return draw_braille(picture, origin, dots, color);
+        }
         let mono = &self.mono[style];
         if mono.glyph_id(ch) != GlyphId(0) {
             draw_glyph(picture, mono, ch, origin, (CELL.0, MONO_HEIGHT), color);
+        } else if ch < FIRST_CJK && self.symbols.glyph_id(ch) != GlyphId(0) {
+            draw_glyph(picture, &self.symbols, ch, origin, (CELL.0, MONO_HEIGHT), color);
         } else if self.emoji.glyph_id(ch) != GlyphId(0) {
             self.draw_emoji(picture, ch, origin);
         } else {
@@ -165,6 +177,21 @@ impl Fonts {
         for (x, y, pixel) in small.enumerate_pixels() {
             let [r, g, b, alpha] = pixel.0;
             blend(picture, origin.0 + 1 + x, origin.1 + 1 + y, [r, g, b], f32::from(alpha) / 255.0);
+        }
+    }
+}
+
+/// The dots of a Braille character, one bit each. The spinner consists of them, and the fonts lack them.
+fn braille_dots(ch: char) -> Option<u32> {
+    u32::from(ch).checked_sub(0x2800).filter(|dots| *dots < 0x100)
+}
+
+fn draw_braille(picture: &mut RgbImage, origin: (u32, u32), dots: u32, color: [u8; 3]) {
+    // Columns and rows of the dots, by bit.
+    const PLACES: [(u32, u32); 8] = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)];
+    for (bit, (column, row)) in PLACES.into_iter().enumerate() {
+        if dots & (1 << bit) != 0 {
+            fill(picture, (origin.0 + 2 + 4 * column, origin.1 + 3 + 4 * row), (2, 2), color);
         }
     }
 }

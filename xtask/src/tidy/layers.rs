@@ -8,6 +8,7 @@ use super::{Finding, SourceFile};
 const LEVELS: &[(&str, u8)] = &[
     ("tree", 0),
     ("store", 1),
+    ("highlight", 1),
     ("session", 2),
     ("model", 2),
     ("tools", 2),
@@ -29,10 +30,10 @@ const LEVELS: &[(&str, u8)] = &[
 ];
 const TESTKIT: &str = "testkit";
 
-/// Clients: views of sessions. They know only the engine, the protocol, its frames and the viewer, so that any of them can be
-/// replaced.
+/// Clients: views of sessions. They know only the engine, the protocol, its frames, the viewer and the colors of code, so that
+/// any of them can be replaced.
 const CLIENTS: &[&str] = &["tui", "gateway", "rpc", "acp"];
-const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire", "viewer"];
+const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire", "viewer", "highlight"];
 
 /// What the command may use below the engine, and why.
 const COMMAND_EXCEPTIONS: &[(&str, &str)] = &[

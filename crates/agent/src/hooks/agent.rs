@@ -2,13 +2,16 @@
 
 use osier_model::{CancellationToken, Request, TokenUsage};
 use osier_tree::{EntryId, Place, SessionTree};
+use serde_json::Value;
 
 use super::event::HookEvent;
 use super::preparation::{
     CompactionDecision, CompactionPreparation, MoveDecision, MovePreparation, RequestPurpose,
 };
+use super::request_observer::ResponseHead;
 use super::{HookContext, Hooks};
 use crate::context::AgentContext;
+use crate::prompt_library::PromptLibrary;
 
 impl AgentContext {
     /// The hooks, if there are any.
@@ -93,7 +96,41 @@ impl AgentContext {
             }
             hooks.before_request(request, purpose, &ctx).await
         };
-        self.wait_for_gate(decision, cancel).await
+        let request = self.wait_for_gate(decision, cancel).await;
+        request.map(|request| Request { observer: self.request_observer(&request.model), ..request })
+    }
+
+    /// Sends an event that happens often, if a hook wants it.
+    pub(crate) async fn observe_if_wanted(&self, name: &str, event: impl FnOnce() -> HookEvent) {
+        if self.hooks().is_some_and(|hooks| hooks.wants(&self.session, name)) {
+            self.observe(event).await;
+        }
+    }
+
+    /// A message that is complete at once, as the hooks change it.
+    pub(crate) async fn edit_whole_message(&self, message: Value, cancel: &CancellationToken) -> Value {
+        self.observe_if_wanted("message_start", || HookEvent::MessageStarted { message: message.clone() })
+            .await;
+        self.edit_message(message, cancel).await
+    }
+
+    /// A message as the hooks change it.
+    pub(crate) async fn edit_message(&self, message: Value, cancel: &CancellationToken) -> Value {
+        let wanting = self.hooks().filter(|hooks| hooks.wants(&self.session, "message_end"));
+        let Some(hooks) = wanting else { return message };
+        let leaf = self.leaf_id();
+        let ctx = self.hook_context(leaf.as_ref(), cancel);
+        let edited = self.wait_for_gate(hooks.edit_message(message.clone(), &ctx), cancel).await;
+        edited.unwrap_or(message)
+    }
+
+    /// The templates and skills, with those of hooks.
+    pub(crate) fn prompt_library(&self) -> PromptLibrary {
+        let mut library = self.config.prompt_library.clone();
+        if let Some(hooks) = self.hooks() {
+            hooks.add_prompt_folders(&self.session, &mut library);
+        }
+        library
     }
 
     pub(crate) async fn observe_response(
@@ -103,7 +140,9 @@ impl AgentContext {
         usage: TokenUsage,
         error: Option<String>,
     ) {
-        self.observe(|| HookEvent::ResponseReceived { model: model.to_owned(), purpose, usage, error }).await;
+        let ResponseHead { status, headers } = std::mem::take(&mut self.state().last_response);
+        let model = model.to_owned();
+        self.observe(|| HookEvent::ResponseReceived { model, purpose, usage, error, status, headers }).await;
     }
 }
 

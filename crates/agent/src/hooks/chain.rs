@@ -1,16 +1,20 @@
 //! Asking all hooks, one after another. Each gate says here how answers are combined.
 
 use osier_model::{Message, Request};
+use osier_session::Session;
+use osier_tools::user_bash::UserCommand;
 use osier_tools::{ToolCall, ToolOutcome};
+use serde_json::Value;
 
 use super::event::HookEvent;
 use super::preparation::{
     CompactionDecision, CompactionPreparation, ForkPreparation, MoveDecision, MovePreparation, Permission,
-    PromptDecision, PromptPreparation, RequestPurpose, StoredPrompt, SwitchPreparation, ToolCallDecision,
-    TurnChange,
+    PromptDecision, PromptPreparation, RequestPurpose, StepChange, StepEnd, StoredPrompt, SwitchPreparation,
+    ToolCallDecision, TurnChange, UserCommandDecision,
 };
 use super::registry::{Hooks, RegisteredHook};
-use super::{HookContext, HookResult};
+use super::{HookContext, HookError, HookResult};
+use crate::prompt_library::PromptLibrary;
 
 /// The decision of all hooks about a prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,6 +196,73 @@ impl Hooks {
         outcome
     }
 
+    /// A message that has another role or other tool calls, or that is not a message, is reported and ignored.
+    pub(crate) async fn edit_message(&self, mut message: Value, ctx: &HookContext<'_>) -> Value {
+        for hook in self.iter() {
+            let edit = async {
+                let new = hook.hook.edit_message(&message, ctx).await?;
+                new.map(|new| check_edit(&message, new)).transpose()
+            };
+            let new = hook.ask("message_end", ctx, edit).await.ok().flatten();
+            message = new.unwrap_or(message);
+        }
+        message
+    }
+
+    /// What to store after a step, and whether to go on.
+    pub(crate) async fn after_step(&self, mut step: StepEnd, ctx: &HookContext<'_>) -> StepEnd {
+        for hook in self.iter() {
+            let answer = hook.ask("turn_end", ctx, hook.hook.after_step(&step, ctx)).await;
+            let StepChange { entries, go_on } = answer.unwrap_or_default();
+            step.entries = entries.unwrap_or(step.entries);
+            step.go_on = go_on.unwrap_or(step.go_on);
+        }
+        step
+    }
+
+    /// The first hook that does not want the command to run decides.
+    pub(crate) async fn before_user_command(
+        &self,
+        command: &UserCommand,
+        ctx: &HookContext<'_>,
+    ) -> UserCommandDecision {
+        for hook in self.iter() {
+            match hook.ask("user_bash", ctx, hook.hook.before_user_command(command, ctx)).await {
+                Ok(UserCommandDecision::Run) => {}
+                Ok(decision) => return decision,
+                Err(reason) => return UserCommandDecision::Refuse { reason },
+            }
+        }
+        UserCommandDecision::Run
+    }
+
+    pub(crate) async fn edit_headers(
+        &self,
+        mut headers: Vec<(String, String)>,
+        ctx: &HookContext<'_>,
+    ) -> Vec<(String, String)> {
+        for hook in self.iter() {
+            let answer = hook.hook.edit_headers(&headers, ctx);
+            let answer = hook.ask("before_provider_headers", ctx, answer).await;
+            headers = answer.ok().flatten().unwrap_or(headers);
+        }
+        headers
+    }
+
+    /// The folders of a library, with those of all hooks.
+    pub(crate) fn add_prompt_folders(&self, session: &Session, library: &mut PromptLibrary) {
+        for hook in self.iter() {
+            let PromptLibrary { template_folders, skill_folders } = hook.hook.prompt_folders(session);
+            library.template_folders.extend(template_folders);
+            library.skill_folders.extend(skill_folders);
+        }
+    }
+
+    /// Whether a hook wants an event that happens often.
+    pub(crate) fn wants(&self, session: &Session, event: &str) -> bool {
+        self.iter().any(|hook| hook.hook.wants(session, event))
+    }
+
     /// Sends an event to all hooks.
     pub async fn observe(&self, event: &HookEvent, ctx: &HookContext<'_>) {
         for hook in self.iter() {
@@ -221,4 +292,29 @@ async fn refuses(
         Ok(permission) => permission == Permission::Refuse,
         Err(_) => hook.refuses_on_failure(),
     }
+}
+
+/// The edited message, if it can stand for the old one. A result stays the result of its call: without it, the call would be open, and
+/// would run again.
+fn check_edit(old: &Value, mut new: Value) -> HookResult<Value> {
+    if new["role"] != old["role"] {
+        return Err(HookError::new("the message that it returned has another role"));
+    }
+    for field in ["toolCallId", "toolName"] {
+        if let Some(value) = old.get(field) {
+            new[field] = value.clone();
+        }
+    }
+    if let Err(error) = Message::from_json(new.clone()) {
+        return Err(HookError::new(format!("it returned an unexpected value: {error}")));
+    }
+    if call_ids(old) != call_ids(&new) {
+        return Err(HookError::new("the message that it returned has other tool calls"));
+    }
+    Ok(new)
+}
+
+fn call_ids(message: &Value) -> Vec<&Value> {
+    let blocks = message["content"].as_array().into_iter().flatten();
+    blocks.filter(|block| block["type"] == "toolCall").map(|block| &block["id"]).collect()
 }

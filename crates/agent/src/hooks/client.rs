@@ -58,11 +58,10 @@ impl Worker {
     ) -> Result<Option<ReplyReceiver>, AgentError> {
         let cancel = self.agent.state().cancel_prompts.clone();
         let _order = self.agent.command_order.lock().await;
-        let is_refused = when == PromptTiming::Now && self.agent.state().turn_running;
-        if prompt.is_empty() || prompt.is_custom() || is_refused {
+        if !self.must_ask(&prompt, when) {
             return self.post(ClientCommand::Prompt { prompt, when, expected_leaf_id }).map(Some);
         }
-        match self.ask_before_prompt(prompt, when, &cancel).await? {
+        match self.ask_before_prompt(prompt, when, false, &cancel).await? {
             Some(prompt) => self.post(ClientCommand::Prompt { prompt, when, expected_leaf_id }).map(Some),
             None => Ok(None),
         }
@@ -72,10 +71,11 @@ impl Worker {
         &self,
         prompt: Prompt,
         when: PromptTiming,
+        from_hook: bool,
         cancel: &CancellationToken,
     ) -> Result<Option<Prompt>, AgentError> {
         let Some(hooks) = self.agent.hooks() else { return Ok(Some(prompt)) };
-        let preparation = to_preparation(&prompt, when);
+        let preparation = PromptPreparation { from_hook, ..to_preparation(&prompt, when) };
         let leaf = self.agent.leaf_id();
         let ctx = self.agent.hook_context(leaf.as_ref(), cancel);
         let decision = hooks.before_prompt(preparation.clone(), &ctx);
@@ -85,9 +85,50 @@ impl Worker {
             Some(PromptOutcome::Refused) => Err(AgentError::RefusedByGate),
             Some(PromptOutcome::Send(answer)) if answer == preparation => Ok(Some(prompt)),
             Some(PromptOutcome::Send(PromptPreparation { text, images, .. })) => {
-                Ok(Some(Prompt { files: mentioned_files(&text), text, images, message: None }))
+                // The user attaches files; a hook that could would read any of them.
+                let is_of_user = |name: &String| prompt.files.contains(name);
+                let files = mentioned_files(&text).into_iter().filter(is_of_user).collect();
+                Ok(Some(Prompt { files, text, images, message: None }))
             }
         }
+    }
+
+    /// Like [`Worker::send`], for a hook. It never waits for prompts and choices of clients, because the hook may be asked about one
+    /// of them now.
+    pub async fn send_from_hook(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
+        let answer = match command {
+            ClientCommand::Prompt { prompt, when, expected_leaf_id } if self.must_ask(&prompt, when) => {
+                let cancel = self.agent.state().cancel_prompts.clone();
+                match self.ask_before_prompt(prompt, when, true, &cancel).await? {
+                    Some(prompt) => self.post(ClientCommand::Prompt { prompt, when, expected_leaf_id })?,
+                    None => return Ok(CommandReply::Handled),
+                }
+            }
+            command @ (ClientCommand::SetModel { .. } | ClientCommand::SetThinking { .. }) => {
+                let before = self.agent.model_choice().await?;
+                return self.finish_choice(before, self.post(command)?).await;
+            }
+            command => self.post(command)?,
+        };
+        answer.await.map_err(|_| AgentError::Closed)?
+    }
+
+    /// Runs the command that a prompt of a hook names, or sends the prompt.
+    pub async fn run_from_hook(
+        &self,
+        prompt: Prompt,
+        when: PromptTiming,
+    ) -> Result<CommandReply, AgentError> {
+        match self.run_hook_command(prompt).await {
+            Some(prompt) => self.send_from_hook(ClientCommand::timed_prompt(prompt, when)).await,
+            None => Ok(CommandReply::Handled),
+        }
+    }
+
+    /// Whether hooks are asked about a prompt. Messages of extensions and prompts that are refused anyway go on at once.
+    fn must_ask(&self, prompt: &Prompt, when: PromptTiming) -> bool {
+        let is_refused = when == PromptTiming::Now && self.agent.state().turn_running;
+        !(prompt.is_empty() || prompt.is_custom() || is_refused)
     }
 
     /// Sends a choice. Hooks observe it if it changed something.
@@ -96,6 +137,14 @@ impl Worker {
             let _order = self.agent.command_order.lock().await;
             (self.agent.model_choice().await?, self.post(command)?)
         };
+        self.finish_choice(before, answer).await
+    }
+
+    async fn finish_choice(
+        &self,
+        before: ModelChoice,
+        answer: ReplyReceiver,
+    ) -> Result<CommandReply, AgentError> {
         let reply = answer.await.map_err(|_| AgentError::Closed)??;
         self.observe_choice(&before, &self.agent.model_choice().await?).await;
         Ok(reply)
@@ -115,9 +164,14 @@ impl Worker {
 
 fn to_preparation(prompt: &Prompt, when: PromptTiming) -> PromptPreparation {
     match prompt.message.as_deref().map(ReadyMessage::content) {
-        None => PromptPreparation { text: prompt.text.clone(), images: prompt.images.clone(), when },
+        None => PromptPreparation {
+            text: prompt.text.clone(),
+            images: prompt.images.clone(),
+            when,
+            from_hook: false,
+        },
         Some(MessageContent::Text(text)) => {
-            PromptPreparation { text: text.clone(), images: Vec::new(), when }
+            PromptPreparation { text: text.clone(), images: Vec::new(), when, from_hook: false }
         }
         Some(MessageContent::Blocks(blocks)) => {
             let (mut texts, mut images) = (Vec::new(), Vec::new());
@@ -127,7 +181,7 @@ fn to_preparation(prompt: &Prompt, when: PromptTiming) -> PromptPreparation {
                     MessageBlock::Image { data, mime_type } => images.push(Image { data, mime_type }),
                 }
             }
-            PromptPreparation { text: texts.join("\n"), images, when }
+            PromptPreparation { text: texts.join("\n"), images, when, from_hook: false }
         }
     }
 }

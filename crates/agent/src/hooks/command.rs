@@ -8,6 +8,7 @@ use osier_session::Session;
 use osier_tools::Toolbox;
 
 use super::{HookContext, Hooks};
+use crate::config::AgentModels;
 use crate::worker::Worker;
 
 /// A command that a hook adds.
@@ -51,6 +52,11 @@ impl Hooks {
     /// See [`super::Hook::extend_tools`].
     pub fn extend_tools(&self, session: &Session, tools: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
         self.iter().fold(tools, |tools, hook| hook.hook.extend_tools(session, tools))
+    }
+
+    /// See [`super::Hook::extend_models`].
+    pub fn extend_models(&self, session: &Session, models: AgentModels) -> AgentModels {
+        self.iter().fold(models, |models, hook| hook.hook.extend_models(session, models))
     }
 
     /// The commands of all hooks.

@@ -1,9 +1,12 @@
 //! The events that observers receive. Entries are given by id; a hook reads them from the session.
 
+use std::collections::BTreeMap;
+
 use osier_model::{ThinkingLevel, TokenUsage};
 use osier_protocol::TurnOutcome;
 use osier_tree::EntryId;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::preparation::{RequestPurpose, SwitchReason};
 
@@ -49,7 +52,10 @@ pub enum HookEvent {
     },
     #[serde(rename = "session_compact")]
     Compacted { compaction_entry: EntryId, from_hook: bool, reason: &'static str, will_retry: bool },
-    /// A turn begins. Its prompt is not stored yet.
+    /// A path was not compacted, because of an error.
+    #[serde(rename = "session_compact_failed")]
+    CompactionFailed { error: String },
+    /// A turn begins. Its prompt is stored.
     #[serde(rename = "agent_start")]
     TurnStarted,
     /// A turn has ended, and its entries are stored.
@@ -71,11 +77,20 @@ pub enum HookEvent {
     /// A reply and the results of its tool calls are stored.
     #[serde(rename = "turn_end")]
     StepEnded { turn_index: u32, message_entry_id: EntryId, tool_result_entry_ids: Vec<EntryId> },
+    /// A message of a turn begins. A reply has no content yet.
+    #[serde(rename = "message_start")]
+    MessageStarted { message: Value },
+    /// A reply has grown. `message` is the reply so far.
+    #[serde(rename = "message_update")]
+    MessageUpdated { message: Value, assistant_message_event: Value },
     /// The user chose another model. Not sent when a move restores the model of a path.
     #[serde(rename = "model_select")]
     ModelChanged { model: String, previous_model: String },
     #[serde(rename = "thinking_level_select")]
     ThinkingChanged { level: ThinkingLevel, previous_level: ThinkingLevel },
+    /// A piece of a response, as the provider sent it.
+    #[serde(rename = "provider_stream_event")]
+    ProviderStreamed { provider: String, api: &'static str, model: String, data: Value },
     /// A request was answered, or failed.
     #[serde(rename = "after_provider_response")]
     ResponseReceived {
@@ -85,6 +100,10 @@ pub enum HookEvent {
         usage: TokenUsage,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// The status of the HTTP response, if there was one, and its headers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        headers: BTreeMap<String, String>,
     },
 }
 
@@ -125,12 +144,16 @@ impl HookEvent {
             HookEvent::SessionForked { .. } => "session_fork",
             HookEvent::Moved { .. } => "session_tree",
             HookEvent::Compacted { .. } => "session_compact",
+            HookEvent::CompactionFailed { .. } => "session_compact_failed",
             HookEvent::TurnStarted => "agent_start",
             HookEvent::TurnEnded { .. } => "agent_end",
             HookEvent::StepStarted { .. } => "turn_start",
             HookEvent::StepEnded { .. } => "turn_end",
+            HookEvent::MessageStarted { .. } => "message_start",
+            HookEvent::MessageUpdated { .. } => "message_update",
             HookEvent::ModelChanged { .. } => "model_select",
             HookEvent::ThinkingChanged { .. } => "thinking_level_select",
+            HookEvent::ProviderStreamed { .. } => "provider_stream_event",
             HookEvent::ResponseReceived { .. } => "after_provider_response",
         }
     }
@@ -139,7 +162,7 @@ impl HookEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn names_are_serialized_as_the_type() {

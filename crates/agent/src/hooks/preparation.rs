@@ -2,13 +2,15 @@
 
 use osier_protocol::{CustomMessage, Image, PromptTiming};
 use osier_tools::ResultBlock;
+use osier_tools::user_bash::BashExecution;
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::{EntryId, Place, SessionTree};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A move that is about to happen.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MovePreparation {
     /// The chosen entry; `None` means before the first entry.
@@ -42,7 +44,7 @@ impl MovePreparation {
 }
 
 /// The answer about a move. `None` fields keep the requested value.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MoveDecision {
     pub cancel: bool,
@@ -54,7 +56,7 @@ pub struct MoveDecision {
 }
 
 /// A summary that an extension wrote.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 pub struct ExtensionSummary {
     pub summary: String,
     #[serde(default)]
@@ -86,7 +88,7 @@ pub struct CompactionPreparation {
 }
 
 /// The answer about a compaction.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CompactionDecision {
     pub cancel: bool,
@@ -94,7 +96,7 @@ pub struct CompactionDecision {
 }
 
 /// A compaction that an extension provides.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtensionCompaction {
     pub summary: String,
@@ -105,7 +107,7 @@ pub struct ExtensionCompaction {
 }
 
 /// A fork that is about to happen.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkPreparation {
     /// The chosen entry; `None` if the path is empty.
@@ -114,7 +116,7 @@ pub struct ForkPreparation {
 }
 
 /// Where a fork ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ForkPosition {
     /// Before the entry, whose text returns to the editor.
@@ -125,7 +127,7 @@ pub enum ForkPosition {
 }
 
 /// A switch to another session that is about to happen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchPreparation {
     pub reason: SwitchReason,
@@ -134,7 +136,7 @@ pub struct SwitchPreparation {
 }
 
 /// Why a client switches to another session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SwitchReason {
     New,
@@ -149,7 +151,7 @@ pub enum Permission {
     Refuse,
 }
 
-/// A prompt as the user sent it.
+/// A prompt as the user or a hook sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptPreparation {
@@ -157,6 +159,8 @@ pub struct PromptPreparation {
     pub images: Vec<Image>,
     /// What happens to it while a turn runs.
     pub when: PromptTiming,
+    /// A hook sent it, not the user.
+    pub from_hook: bool,
 }
 
 /// The answer about a prompt.
@@ -179,6 +183,8 @@ pub struct StoredPrompt {
     pub message: Value,
     /// The system prompt of the turn.
     pub system_prompt: String,
+    /// Its sections by their names.
+    pub sections: serde_json::Map<String, Value>,
 }
 
 /// What hooks add to a turn.
@@ -216,4 +222,39 @@ pub struct ToolResultChange {
     pub content: Option<Vec<ResultBlock>>,
     pub details: Option<Value>,
     pub is_error: Option<bool>,
+}
+
+/// A model call and the tool calls of its reply are stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepEnd {
+    /// Counted from 0 in each turn.
+    pub turn_index: u32,
+    pub message_entry_id: EntryId,
+    pub tool_result_entry_ids: Vec<EntryId>,
+    /// The entries to store now, as hooks proposed them so far, without ids.
+    pub entries: Vec<Value>,
+    /// Call the model once more, even if the turn would end.
+    #[serde(rename = "continue")]
+    pub go_on: bool,
+}
+
+/// What a hook changes in a [`StepEnd`]. A field that is given replaces what was proposed before.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct StepChange {
+    pub entries: Option<Vec<Value>>,
+    #[serde(rename = "continue")]
+    pub go_on: Option<bool>,
+}
+
+/// What happens with a shell command of the user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UserCommandDecision {
+    Run,
+    /// A hook ran it.
+    Ran(Box<BashExecution>),
+    Refuse {
+        reason: String,
+    },
 }

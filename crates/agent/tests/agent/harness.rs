@@ -70,9 +70,17 @@ impl Harness {
         change: impl FnOnce(&mut AgentConfig),
     ) -> Harness {
         // The process that had the session open has died, and so have its leases.
-        for lease in store.leases("s").await.unwrap() {
-            store.release_lease(&lease).await;
-        }
+        release_leases(&store).await;
+        Harness::open_next(env, store, folder, turns, change).await
+    }
+
+    async fn open_next(
+        env: SessionEnv,
+        store: Arc<dyn Store>,
+        folder: Arc<tempfile::TempDir>,
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        change: impl FnOnce(&mut AgentConfig),
+    ) -> Harness {
         let session = Session::open(store.clone(), "s", env).await.unwrap();
         let model = ScriptedModel::new(turns);
         let mut config = parts(&model, folder.path());
@@ -84,6 +92,17 @@ impl Harness {
     /// The same session in another process, with a new scripted model.
     pub(crate) async fn reopen(&self, turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
         Harness::open(self.store.clone(), self.folder.clone(), turns, |_| {}).await
+    }
+
+    /// The same session in another process, while this one still has it open.
+    pub(crate) async fn open_next_to(&self, turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
+        let (store, folder) = (self.store.clone(), self.folder.clone());
+        Harness::open_next(SessionEnv::default(), store, folder, turns, |_| {}).await
+    }
+
+    /// As if the process had died.
+    pub(crate) async fn release_leases(&self) {
+        release_leases(&self.store).await;
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -163,6 +182,12 @@ impl Harness {
         let lines = self.last_request();
         let at = lines.iter().rposition(|lines| !lines.starts_with("result: ")).map_or(0, |at| at + 1);
         lines[at..].iter().map(|lines| lines["result: ".len()..].to_owned()).collect()
+    }
+}
+
+async fn release_leases(store: &Arc<dyn Store>) {
+    for lease in store.leases("s").await.unwrap() {
+        store.release_lease(&lease).await;
     }
 }
 

@@ -119,8 +119,8 @@ async fn a_turn_asks_and_tells_in_this_order() {
     assert_eq!(harness.say("go").await, TurnOutcome::Done);
     let expected = [
         "input go",
-        "agent_start",
         "before_agent_start",
+        "agent_start",
         "turn_start 0",
         "context of 2",
         "after_provider_response",
@@ -147,7 +147,7 @@ async fn all_hooks_are_asked_in_the_order_of_registration() {
     harness.say("go").await;
     let calls = calls.lock().unwrap();
     let asked: Vec<&str> = calls.iter().map(String::as_str).filter(|call| call.contains("start")).collect();
-    let expected = ["1 agent_start", "2 agent_start", "1 before_agent_start", "2 before_agent_start"];
+    let expected = ["1 before_agent_start", "2 before_agent_start", "1 agent_start", "2 agent_start"];
     assert_eq!(asked[..4], expected);
     assert_eq!(harness.last_request(), ["user: go", "user: 1 note", "user: 2 note"]);
 }

@@ -109,6 +109,28 @@ async fn queued_prompts_return_to_the_editor_after_a_crash() {
 }
 
 #[tokio::test]
+async fn the_queue_of_a_process_that_died_next_to_this_one_stays_for_the_next_client() {
+    let (dead, _listener, _) = waiting_for_approval([]).await;
+    dead.send(say(PromptTiming::Steer, "go left")).await;
+    dead.send(say(PromptTiming::FollowUp, "later")).await;
+    let call = ScriptedTurn::new().call("c9", "bash", &json!({ "command": "true" }));
+    let harness = dead.open_next_to([call]).await;
+    let returned = |harness: &Harness| {
+        let worker = harness.worker.clone();
+        async move { worker.attach(None).await.unwrap().state.returned_prompts }
+    };
+    assert_eq!(returned(&harness).await, [], "the other process will deliver them");
+    let mut listener = harness.listen().await;
+    dead.release_leases().await;
+    harness.send(ClientCommand::prompt("go on")).await;
+    listener.until_asked().await;
+    harness.send(say(PromptTiming::Steer, "mine")).await;
+    let left = ["go left", "later", "mine"].map(Prompt::text);
+    assert_eq!(returned(&harness.reopen([]).await).await, left, "also after another crash");
+    assert_eq!(returned(&harness).await, left[..2]);
+}
+
+#[tokio::test]
 async fn the_queue_survives_a_clean_end_of_the_process() {
     let (harness, _listener, _) = waiting_for_approval([]).await;
     harness.send(say(PromptTiming::FollowUp, "later")).await;

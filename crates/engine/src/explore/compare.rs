@@ -52,18 +52,31 @@ impl LocalClient {
         left: &TryReport,
         right: &TryReport,
     ) -> Result<ComparedFiles, EngineError> {
-        let Some(base) = self.explore_base(explore) else { return Ok(ComparedFiles::default()) };
+        let Some((folder, record)) = self.explore_folder(explore) else {
+            return Ok(ComparedFiles::default());
+        };
+        let removed = |one: &TryReport| record.removed.get(&one.number).cloned().unwrap_or_default().files;
+        let removed = (removed(left), removed(right));
+        let Some(base) = folder.base(&self.spec().workspace.tool_context.env, &record) else {
+            return Ok(ComparedFiles::default());
+        };
         let (left, right) = (exists(left), exists(right));
         let compare = move || -> std::io::Result<ComparedFiles> {
-            let start = base.base_tree()?;
-            let files = |tree: &Option<String>| match tree {
-                Some(tree) => Ok(base.changes(&start, tree)?.iter().map(TreeChange::file_change).collect()),
-                None => std::io::Result::Ok(Vec::new()),
-            };
             let tree = |number: Option<u32>| number.map(|number| base.try_tree(number)).transpose();
             let (left, right) = (tree(left)?, tree(right)?);
+            let files = |tree: &Option<String>, removed: Vec<FileChange>| match tree {
+                Some(tree) => {
+                    let changes = base.changes(&base.base_tree()?, tree)?;
+                    Ok(changes.iter().map(TreeChange::file_change).collect())
+                }
+                None => std::io::Result::Ok(removed),
+            };
             let diff = left.as_ref().zip(right.as_ref()).map(|(left, right)| base.diff(left, right));
-            Ok(ComparedFiles { left: files(&left)?, right: files(&right)?, diff: diff.transpose()? })
+            Ok(ComparedFiles {
+                left: files(&left, removed.0)?,
+                right: files(&right, removed.1)?,
+                diff: diff.transpose()?,
+            })
         };
         Ok(on_other_thread(compare).await.map_err(|source| ExploreError::CannotRead { source })?)
     }

@@ -7,41 +7,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_protocol::explore::{StoredExplore, TryPlace};
-use osier_protocol::{EntryId, SessionRef};
+use osier_protocol::explore::StoredExplore;
 use osier_tools::CommandEnv;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::project_copy::{BaseRepository, ProjectRoot};
+use super::explore_record::{ExploreRecord, RemovedFiles};
+use super::project_copy::{BaseRepository, TreeChange};
 
 const RECORD: &str = "explore.json";
 const LOCK: &str = "lock";
+/// The repository with the project at the start.
+pub(super) const BASE: &str = "base.git";
 /// The changes that `keep` is applying.
 const JOURNAL: &str = "keep.json";
+/// The extension of a copy that is being removed.
+const HALF_REMOVED: &str = "removed";
 
 /// How often, and after which delay, a lock is tried.
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_DELAY: Duration = Duration::from_millis(5);
-
-/// What must be known of an explore after the process that started it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ExploreRecord {
-    pub(super) id: String,
-    pub(super) session: SessionRef,
-    pub(super) session_id: String,
-    pub(super) cwd: String,
-    pub(super) prompt: String,
-    pub(super) created: i64,
-    pub(super) start_id: Option<EntryId>,
-    pub(super) place: TryPlace,
-    pub(super) project: Option<ProjectRoot>,
-    /// The leaf has not returned to the start yet.
-    pub(super) running: bool,
-    #[serde(default)]
-    pub(super) kept: Option<u32>,
-}
 
 /// A folder. It exists.
 #[derive(Debug, Clone)]
@@ -159,17 +144,59 @@ impl ExploreFolder {
     }
 
     /// The numbers of the tries whose copies exist.
-    pub(super) fn tries(&self) -> Vec<u32> {
+    pub(super) fn copies(&self) -> Vec<u32> {
         let names = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut tries: Vec<u32> =
+        let mut numbers: Vec<u32> =
             names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        tries.sort_unstable();
-        tries
+        numbers.sort_unstable();
+        numbers
     }
 
-    /// Removes the copy of a try.
-    pub(super) fn remove_try(&self, number: u32) -> io::Result<()> {
-        remove_folder(&self.path.join(number.to_string()))
+    /// Removes the copy of a try, or all copies. The record stays, with what the tries changed.
+    pub(super) fn remove_copies(&self, env: &Arc<CommandEnv>, number: Option<u32>) -> io::Result<()> {
+        let removed: Vec<u32> =
+            self.copies().into_iter().filter(|copy| number.is_none_or(|number| number == *copy)).collect();
+        for number in &removed {
+            // On a full disk nothing can be recorded, and removing must still work.
+            if let Err(error) = self.record_changes(env, *number) {
+                tracing::warn!(folder = %self.path.display(), number, %error, "cannot record what a try changed");
+            }
+        }
+        for number in removed {
+            // In one step, so that half of a copy is never taken for the files of the try.
+            let copy = self.path.join(number.to_string());
+            let half_removed = copy.with_extension(HALF_REMOVED);
+            remove_folder(&half_removed)?;
+            fs::rename(&copy, &half_removed)?;
+        }
+        self.finish_removals()
+    }
+
+    /// Records what a try changed, before its copy is removed.
+    fn record_changes(&self, env: &Arc<CommandEnv>, number: u32) -> io::Result<()> {
+        let mut record = self.record()?;
+        let Some(base) = self.base(env, &record) else { return Ok(()) };
+        if record.removed.contains_key(&number) {
+            // A removal has begun before, and may have left half of the copy.
+            return Ok(());
+        }
+        let changes = base.changes(&base.base_tree()?, &base.try_tree(number)?)?;
+        let files = changes.iter().map(TreeChange::file_change).collect();
+        record.removed.insert(number, RemovedFiles::new(files));
+        self.write_record(&record)
+    }
+
+    /// Removes what this or an earlier removal has begun to remove, and the repository if no copy needs it.
+    fn finish_removals(&self) -> io::Result<()> {
+        for path in fs::read_dir(&self.path)?.flatten().map(|entry| entry.path()) {
+            if path.extension().is_some_and(|extension| extension == HALF_REMOVED) {
+                remove_folder(&path)?;
+            }
+        }
+        match self.copies().is_empty() {
+            true => remove_folder(&self.path.join(BASE)),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
@@ -187,9 +214,10 @@ impl ExploreFolder {
             prompt: record.prompt,
             created: record.created,
             folder: self.path.display().to_string(),
-            tries: self.tries(),
+            tries: record.tries,
+            copies: self.copies(),
             running: self.is_locked(),
-            kept: record.kept,
+            kept: record.kept.map(|kept| kept.number),
             unfinished_keep: unfinished,
         }
     }

@@ -1,7 +1,10 @@
-//! Keeps a try: moves the leaf to its end and merges its changes into the working directory.
+//! Keeps a try: moves the leaf to its end and merges its changes into the working directory. A try that was kept before is taken
+//! back, so that the files fit the conversation.
 //!
 //! The merge is computed first; if anything conflicts, nothing changes. Then a journal names every change. A process that dies
 //! in the middle leaves the journal, and keeping the same try again finishes exactly those changes.
+
+use std::path::PathBuf;
 
 use osier_protocol::explore::{FileChange, KeptTry, MergeConflict, TryReport};
 use osier_protocol::{ClientCommand, CommandReply, EntryId, MoveCommand};
@@ -9,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::{self, ApplyError};
 use super::compare::find_try;
-use super::explore_folder::{ExploreFolder, ExploreRecord};
+use super::explore_folder::ExploreFolder;
+use super::explore_record::{ExploreRecord, KeptFiles};
 use super::project_copy::{BaseRepository, TreeChange};
 use super::{ExploreError, on_other_thread};
 use crate::error::EngineError;
@@ -20,6 +24,12 @@ use crate::local_client::LocalClient;
 struct KeepJournal {
     r#try: u32,
     tip: EntryId,
+    /// The files of the try. Older versions did not store them.
+    #[serde(default)]
+    tree: Option<String>,
+    /// The try that is taken back.
+    #[serde(default)]
+    instead_of: Option<u32>,
     changes: Vec<TreeChange>,
 }
 
@@ -46,7 +56,7 @@ impl LocalClient {
             Some(journal) => (journal, true),
             None => {
                 folder.try_folder(number).ok_or(ExploreError::NoCopy { number })?;
-                match self.plan_merge(&base, &one).await? {
+                match self.plan_merge(&base, &one, &record).await? {
                     Ok(journal) => (journal, false),
                     Err(conflicts) => return Ok(KeptTry { conflicts, ..nothing }),
                 }
@@ -62,14 +72,18 @@ impl LocalClient {
             return Ok(nothing);
         };
         let files = journal.changes.iter().map(TreeChange::file_change).collect();
+        let (kept, instead_of) = (KeptFiles { number, tree: journal.tree.clone() }, journal.instead_of);
         if let Err(error) = apply_changes(&base, &report.id, journal, is_again).await {
             self.worker().cursor().move_to(before).await?;
-            folder.remove_journal().map_err(reading)?;
+            // What the process that died had applied is not taken back, so the journal stays.
+            if !is_again {
+                folder.remove_journal().map_err(reading)?;
+            }
             return Err(error.into());
         }
-        finish(&folder, record, number).map_err(reading)?;
+        finish(&folder, record, kept).map_err(reading)?;
         let files: Vec<FileChange> = files;
-        Ok(KeptTry { kept: true, leaf_id: Some(leaf_id), files, ..nothing })
+        Ok(KeptTry { kept: true, leaf_id: Some(leaf_id), files, instead_of, ..nothing })
     }
 
     /// The changes that a merge makes in the working directory, or the conflicts.
@@ -77,22 +91,30 @@ impl LocalClient {
         &self,
         base: &BaseRepository,
         one: &TryReport,
+        record: &ExploreRecord,
     ) -> Result<Result<KeepJournal, Vec<MergeConflict>>, EngineError> {
         let (base, number) = (base.clone(), one.number);
+        let earlier = record.kept.clone().filter(|kept| kept.number != number);
         let tip = one.tip_id.clone().ok_or(ExploreError::NoCopy { number })?;
-        let merge = move || -> std::io::Result<Result<Vec<TreeChange>, Vec<MergeConflict>>> {
-            let (ours, theirs) = (base.users_tree()?, base.try_tree(number)?);
-            let conflict = |(path, reason): (std::path::PathBuf, String)| MergeConflict {
-                path: path.to_string_lossy().into_owned(),
-                reason,
+        let merge = move || -> std::io::Result<Result<KeepJournal, Vec<MergeConflict>>> {
+            let (start, users, tree) = (base.base_tree()?, base.users_tree()?, base.try_tree(number)?);
+            let earlier = earlier.map(|kept| kept_tree(&base, kept)).transpose()?.flatten();
+            let ours = match &earlier {
+                None => users.clone(),
+                Some((earlier, tree)) => match base.merge(tree, &users, &start)? {
+                    Ok(without_it) => without_it,
+                    Err(paths) => return Ok(Err(changed_since(paths, *earlier))),
+                },
             };
-            match base.merge(&ours, &theirs)? {
-                Ok(merged) => base.changes(&ours, &merged).map(Ok),
-                Err(conflicts) => Ok(Err(conflicts.into_iter().map(conflict).collect())),
-            }
+            let merged = match base.merge(&start, &ours, &tree)? {
+                Ok(merged) => merged,
+                Err(paths) => return Ok(Err(paths.into_iter().map(conflict).collect())),
+            };
+            let changes = base.changes(&users, &merged)?;
+            let instead_of = earlier.map(|(earlier, _)| earlier);
+            Ok(Ok(KeepJournal { r#try: number, tip, tree: Some(tree), instead_of, changes }))
         };
-        let merged = on_other_thread(merge).await.map_err(|source| ExploreError::CannotRead { source })?;
-        Ok(merged.map(|changes| KeepJournal { r#try: number, tip, changes }))
+        Ok(on_other_thread(merge).await.map_err(|source| ExploreError::CannotRead { source })?)
     }
 
     /// Moves the leaf to the end of a try. `None` if a hook refused.
@@ -105,6 +127,27 @@ impl LocalClient {
             _ => target_id,
         })
     }
+}
+
+/// The number and the files of a try that was kept. `None` if they are not known any more, so that it cannot be taken back.
+fn kept_tree(base: &BaseRepository, kept: KeptFiles) -> std::io::Result<Option<(u32, String)>> {
+    let number = kept.number;
+    Ok(match kept.tree {
+        Some(tree) => Some((number, tree)),
+        None if base.try_folder(number).is_dir() => Some((number, base.try_tree(number)?)),
+        None => None,
+    })
+}
+
+fn conflict((path, reason): (PathBuf, String)) -> MergeConflict {
+    MergeConflict { path: path.to_string_lossy().into_owned(), reason }
+}
+
+/// The files that the user changed where an earlier try had changed them.
+fn changed_since(paths: Vec<(PathBuf, String)>, earlier: u32) -> Vec<MergeConflict> {
+    let reason =
+        format!("you changed what try {earlier} had changed, so try {earlier} cannot be taken back here");
+    paths.into_iter().map(|(path, _)| conflict((path, reason.clone()))).collect()
 }
 
 async fn apply_changes(
@@ -128,7 +171,7 @@ async fn apply_changes(
     })
 }
 
-fn finish(folder: &ExploreFolder, record: ExploreRecord, number: u32) -> std::io::Result<()> {
-    folder.write_record(&ExploreRecord { kept: Some(number), running: false, ..record })?;
+fn finish(folder: &ExploreFolder, record: ExploreRecord, kept: KeptFiles) -> std::io::Result<()> {
+    folder.write_record(&ExploreRecord { kept: Some(kept), running: false, ..record })?;
     folder.remove_journal()
 }

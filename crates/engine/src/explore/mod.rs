@@ -9,12 +9,13 @@
 //! | `report.rs`, `compare.rs` | what tries did, from their branches and their files; two of them side by side |
 //! | `keep.rs`, `apply.rs` | keeps a try: moves the leaf, merges its changes into the working directory |
 //! | `rank.rs` | lets a model rank the tries |
-//! | `explore_folder.rs` | the folder of an explore: its record, its lock, its copies |
+//! | `explore_folder.rs`, `explore_record.rs` | the folder of an explore: its lock, its copies; its record |
 //! | `project_copy.rs`, `git.rs` | copies of a project, their differences and merges; running git |
 
 mod apply;
 mod compare;
 mod explore_folder;
+mod explore_record;
 mod git;
 mod keep;
 mod project_copy;
@@ -34,7 +35,8 @@ use osier_tree::ErrorCode;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
-use explore_folder::{ExploreFolder, ExploreRecord};
+use explore_folder::ExploreFolder;
+use explore_record::ExploreRecord;
 
 /// How many tries an explore may have.
 pub(crate) const MAX_TRIES: usize = 16;
@@ -106,7 +108,7 @@ impl ExploreError {
 }
 
 impl Engine {
-    /// The folders that tries of all sessions left, oldest first.
+    /// The explores of all sessions, oldest first, also those whose copies were removed.
     pub fn list_explores(&self) -> Vec<StoredExplore> {
         let Some(config) = &self.config().explore else { return Vec::new() };
         let all = ExploreFolder::all(&config.worktrees);
@@ -170,12 +172,9 @@ impl LocalClient {
         if let Some(number) = number.filter(|number| !report.tries.iter().any(|one| one.number == *number)) {
             return Err(ExploreError::NoTry { explore: report.id, number }.into());
         }
-        let remove = move || match number {
-            Some(number) if folder.tries() != [number] => folder.remove_try(number),
-            _ => folder.remove(),
-        };
-        on_other_thread(remove).await.map_err(|source| ExploreError::CannotRemove { source })?;
-        Ok(())
+        let env = self.spec().workspace.tool_context.env.clone();
+        let removed = on_other_thread(move || folder.remove_copies(&env, number)).await;
+        Ok(removed.map_err(|source| ExploreError::CannotRemove { source })?)
     }
 }
 

@@ -13,6 +13,7 @@ use osier_protocol::explore::{FileChange, FileChangeKind};
 use osier_tools::CommandEnv;
 use serde::{Deserialize, Serialize};
 
+use super::explore_folder::BASE;
 use super::git::{Git, git_path, zero_separated};
 
 /// How many files a project without git may have.
@@ -128,7 +129,7 @@ impl BaseRepository {
     }
 
     fn repository(&self) -> PathBuf {
-        self.folder.join("base.git")
+        self.folder.join(BASE)
     }
 
     pub(super) fn project(&self) -> &ProjectRoot {
@@ -375,14 +376,15 @@ impl BaseRepository {
         Ok(text)
     }
 
-    /// Merges the changes of a try since the start into another state of the files. Returns the merged tree, or the paths that
-    /// conflict, each with the reason.
+    /// Merges the changes from the tree `base` to the tree `theirs` into the tree `ours`. Returns the merged tree, or the paths
+    /// that conflict, each with the reason.
     pub(super) fn merge(
         &self,
+        base: &str,
         ours: &str,
         theirs: &str,
     ) -> io::Result<Result<String, Vec<(PathBuf, String)>>> {
-        let base = self.git().line(&["rev-parse", "refs/osier/base"])?;
+        let base = self.commit(base, None)?;
         let (ours, theirs) = (self.commit(ours, Some(&base))?, self.commit(theirs, Some(&base))?);
         let output = self.git().output(
             &["merge-tree", "--write-tree", "-z", "--name-only", "--messages", &ours, &theirs],

@@ -171,6 +171,9 @@ impl LocalClient {
         };
         if let Some((folder, record)) = folder {
             let base = folder.base(&self.spec().workspace.tool_context.env, &record);
+            for one in &mut report.tries {
+                one.files_changed = record.removed.get(&one.number).map_or(0, |removed| removed.count);
+            }
             let stored = folder.describe(record);
             (report.kept, report.unfinished_keep) = (stored.kept, stored.unfinished_keep);
             for one in &mut report.tries {
@@ -186,7 +189,7 @@ impl LocalClient {
                 });
                 let counts = counts.await.unwrap_or_default();
                 for one in &mut report.tries {
-                    one.files_changed = counts.get(&one.number).copied().unwrap_or_default();
+                    one.files_changed = counts.get(&one.number).copied().unwrap_or(one.files_changed);
                 }
             }
         }

@@ -14,7 +14,8 @@ use osier_tree::projection::preview::one_line;
 use osier_tree::{EntryKind, Place};
 use serde_json::json;
 
-use super::explore_folder::{ExploreFolder, ExploreRecord, FolderLock};
+use super::explore_folder::{ExploreFolder, FolderLock};
+use super::explore_record::ExploreRecord;
 use super::project_copy::{BaseRepository, ProjectRoot};
 use super::running_explores::RunningExplore;
 use super::try_agent::TryCopy;
@@ -80,7 +81,9 @@ impl LocalClient {
             place: place.clone(),
             project,
             running: true,
+            tries: count as u32,
             kept: None,
+            removed: Default::default(),
         };
         let started = self.start_tries(&folder, &record, prompt, &tries, &models, copies, at).await;
         let (running, runs) = match started {

@@ -1,11 +1,12 @@
 //! Listing and searching the sessions of all stores.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use osier_session::{ListResult, UnavailableStore, filter_cards, matches_messages};
+use osier_session::{ListResult, UnavailableStore, filter_cards, search_messages};
 use osier_store::SessionFilter;
 use osier_tree::projection::card::Card;
-use osier_tree::search_query::SearchQuery;
+use osier_tree::search_query::{MessageHit, SearchDetail, SearchQuery};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -20,7 +21,9 @@ pub struct ListOptions {
     /// Only sessions of this agent.
     pub agent: Option<String>,
     /// Only sessions that match.
-    pub query: Option<SearchQuery>,
+    pub query: Option<Arc<SearchQuery>>,
+    /// Which matching messages of each session to return.
+    pub detail: SearchDetail,
     /// Only sessions with a name.
     pub named: bool,
     /// Also the sessions of sub-agents.
@@ -32,6 +35,8 @@ pub struct ListOptions {
 #[derive(Debug, Default)]
 pub struct SessionList {
     pub cards: Vec<Card>,
+    /// The matching messages of each session, if they were asked for.
+    pub hits: Vec<Vec<MessageHit>>,
     /// Whether the limit left sessions out.
     pub has_more: bool,
     /// Stores that did not answer.
@@ -43,11 +48,6 @@ pub struct SessionList {
 }
 
 impl Engine {
-    /// Whether the messages of a session match a query that its card does not match.
-    pub async fn search_messages(&self, query: &SearchQuery, card: &Card) -> Result<bool, EngineError> {
-        Ok(matches_messages(query, card, &self.listed_stores(Some(&card.store))).await?)
-    }
-
     pub async fn list(&self, options: &ListOptions) -> Result<SessionList, EngineError> {
         let stores = self.listed_stores(options.store.as_deref());
         // A later filter may select any session, so the store must return all of them.
@@ -73,6 +73,12 @@ impl Engine {
         let wanted = options.limit.unwrap_or(usize::MAX);
         let has_more = page.has_more || cards.len() > wanted;
         cards.truncate(wanted);
-        Ok(SessionList { cards, has_more, unavailable, unreadable: page.unreadable, search_problem })
+        let mut hits = Vec::new();
+        if let Some(query) = options.query.as_ref().filter(|_| options.detail.max_hits > 0) {
+            let (matches, errors) = search_messages(query, &cards, &stores, options.detail).await;
+            search_problem = search_problem.or(errors.summary());
+            hits.extend(matches.into_iter().map(|matches| matches.hits));
+        }
+        Ok(SessionList { cards, hits, has_more, unavailable, unreadable: page.unreadable, search_problem })
     }
 }

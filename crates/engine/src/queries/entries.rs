@@ -18,12 +18,25 @@ use crate::reading::read_lines;
 const MAX_LANDMARK: usize = 200;
 const MAX_PREVIEW: usize = 200;
 
+/// The size of a page of entries, in bytes, and how many entries are read at a time.
+const PAGE_BYTES: usize = 16 << 20;
+const PAGE_STEP: usize = 1024;
+/// The size of the largest path or context that is one answer, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Counts the bytes of an answer, and refuses those beyond the limit.
+fn count_bytes(total: &mut usize, piece: &[u8], what: &'static str) -> Result<(), EngineError> {
+    *total += piece.len();
+    if *total > MAX_ANSWER { Err(EngineError::AnswerTooLarge { what }) } else { Ok(()) }
+}
+
 pub(super) async fn path(cursor: &Cursor, limit: Option<usize>) -> Result<PathAnswer, EngineError> {
     let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
     let (seqs, hidden_entries) = end_of_path(tree, at, limit);
-    let mut entries = Vec::with_capacity(seqs.len());
+    let (mut entries, mut bytes) = (Vec::with_capacity(seqs.len()), 0);
     let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
+        count_bytes(&mut bytes, line, "path")?;
         entries.push(EntryLine::from(line));
         Ok(())
     };
@@ -61,21 +74,35 @@ pub(super) async fn entry(cursor: &Cursor, id: &str) -> Result<EntryAnswer, Engi
     answer.ok_or_else(|| EngineError::EntryNotFound { name: id.to_owned(), similar: Vec::new() })
 }
 
-/// All entries, or those after `after`, in the order of the log.
+/// A page of all entries, or of those after `after`, in the order of the log.
 pub(super) async fn entries(cursor: &Cursor, after: Option<&str>) -> Result<EntriesAnswer, EngineError> {
     let (state, at) = cursor.state_and_place();
     let first = match after {
         Some(id) => state.tree.require(id)?.index() + 1,
         None => 0,
     };
-    let seqs: Vec<Seq> = (first..state.version.entries).map(Seq::new).collect();
-    let mut entries = Vec::with_capacity(seqs.len());
-    let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
-        entries.push(EntryLine::from(line));
-        Ok(())
-    };
-    cursor.session().for_each_current_line(&state, &seqs, take).await?;
-    Ok(EntriesAnswer { entries, leaf_id: at.map(|seq| state.tree.id(seq).to_entry_id()) })
+    let all: Vec<Seq> = (first..state.version.entries).map(Seq::new).collect();
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    // The next page is asked for by an id, which names the last entry with it.
+    let mut can_end = false;
+    for seqs in all.chunks(PAGE_STEP) {
+        let take = |seq: Seq, line: &[u8]| -> Result<(), EngineError> {
+            bytes += line.len();
+            // A page has at least one entry, however large.
+            if bytes <= PAGE_BYTES || !can_end {
+                entries.push(EntryLine::from(line));
+                can_end = state.tree.require(state.tree.id(seq).to_entry_id().as_str())? == seq;
+            }
+            Ok(())
+        };
+        cursor.session().for_each_current_line(&state, seqs, take).await?;
+        if bytes > PAGE_BYTES && can_end {
+            break;
+        }
+    }
+    let id = |seq: Seq| state.tree.id(seq).to_entry_id();
+    let last = all.get(entries.len().saturating_sub(1)).filter(|_| entries.len() < all.len());
+    Ok(EntriesAnswer { entries, leaf_id: at.map(id), next: last.copied().map(id) })
 }
 
 /// The messages at the cursor.
@@ -84,8 +111,9 @@ pub(super) async fn context(cursor: &Cursor) -> Result<Vec<Value>, EngineError> 
     let plan = state.tree.context_entries(at);
     let (store, generation) = (&**session.store(), state.version.generation);
     let reader = ContextReader { store, key: session.key(), generation, plan: &plan };
-    let mut messages = Vec::new();
+    let (mut messages, mut bytes) = (Vec::new(), 0);
     let take = |message: &[u8]| -> Result<(), EngineError> {
+        count_bytes(&mut bytes, message, "context")?;
         messages.extend(serde_json::from_str::<Value>(&String::from_utf8_lossy(message)));
         Ok(())
     };

@@ -55,6 +55,8 @@ async fn session_status(cursor: &Cursor) -> Result<SessionStatus, EngineError> {
         tips: card.map_or(0, |card| card.branches as usize),
         has_messages: tree.heads().iter().any(|(_, head)| head.is_message()),
         parent_session_id: forked_from(session.header()).map(Into::into),
+        task_of: delegated_by(session.header()).map(Into::into),
+        invalid_lines: session.invalid_lines(),
         ..SessionStatus::default()
     })
 }
@@ -62,6 +64,11 @@ async fn session_status(cursor: &Cursor) -> Result<SessionStatus, EngineError> {
 /// The session that a session was forked from. The parent of a sub-agent's session is not one.
 fn forked_from(header: &Header) -> Option<&str> {
     header.parent_session_id.as_deref().filter(|_| header.parent_tool_call_id.is_none())
+}
+
+/// The session of the model that delegated a task to this session.
+fn delegated_by(header: &Header) -> Option<&str> {
+    header.parent_session_id.as_deref().filter(|_| header.parent_tool_call_id.is_some())
 }
 
 /// The first call tests the sandbox, which may take a moment.

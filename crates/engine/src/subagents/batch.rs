@@ -36,7 +36,7 @@ pub(super) struct Batch {
     /// The call that delegated the tasks.
     pub(super) call: String,
     entry: EntryId,
-    tasks: Vec<BatchTask>,
+    tasks: Vec<Arc<BatchTask>>,
     pub(super) cancel: CancellationToken,
     max_bytes: usize,
 }
@@ -76,6 +76,7 @@ impl BatchTask {
             .with("id", json!(self.id))
             .with("sortOrder", json!(self.order))
             .with("status", json!(status))
+            .with("title", json!(self.title()))
             .with("goal", json!(self.prompt))
     }
 }
@@ -92,14 +93,14 @@ impl Batch {
         let failed = |error: &dyn std::error::Error| format!("cannot delegate: {}", error_chain(error));
         let parent = agent.session().map_err(|error| failed(&error))?;
         let agents = Agents::load(delegation, &agent).await.map_err(|error| failed(&error))?;
-        let store = delegation.engine.child_store(&parent);
         let batch_id = parent.new_entry_id();
         let mut stored = Vec::with_capacity(tasks.len());
-        for (order, task) in tasks.into_iter().enumerate() {
+        let store = delegation.engine.child_store(&parent);
+        let ids = Session::new_session_ids(&*store, parent.env(), tasks.len()).await;
+        let ids = ids.map_err(|error| failed(&error))?;
+        for ((order, task), session_id) in tasks.into_iter().enumerate().zip(ids) {
             let (definition, model) = agents.choose(task.agent())?;
             let title = task.description.unwrap_or_else(|| task.prompt.clone());
-            let session_id =
-                Session::new_session_id(&*store, parent.env()).await.map_err(|error| failed(&error))?;
             let json = json!({
                 "id": format!("{batch_id}-{}", order + 1),
                 "prompt": task.prompt,
@@ -108,14 +109,14 @@ impl Batch {
                 "model": model.full_name(),
                 "sessionId": session_id,
             });
-            stored.push(BatchTask {
+            stored.push(Arc::new(BatchTask {
                 id: format!("{batch_id}-{}", order + 1),
                 order: order as u64,
                 stored: json,
                 prompt: task.prompt,
                 session_id,
                 agent: Ok((definition, model)),
-            });
+            }));
         }
         let (reply, _) = agent.batches_since_reply().await.map_err(|error| failed(&error))?;
         let list: Vec<&Value> = stored.iter().map(|task| &task.stored).collect();
@@ -164,14 +165,14 @@ impl Batch {
         let agents = Agents::load(delegation, &agent).await.ok()?;
         let task = |(order, stored): (usize, &Value)| {
             let text = |key: &str| stored[key].as_str().map(str::to_owned);
-            Some(BatchTask {
+            Some(Arc::new(BatchTask {
                 id: text("id")?,
                 order: order as u64,
                 prompt: text("prompt")?,
                 session_id: text("sessionId")?,
                 agent: agents.choose(&text("agent")?),
                 stored: stored.clone(),
-            })
+            }))
         };
         let batch = Batch {
             delegation: delegation.clone(),
@@ -207,6 +208,7 @@ impl Batch {
         let Some(LeftBatch { batch, result: None }) = Batch::find_left(delegation, call, ctx).await else {
             return;
         };
+        let batch = Arc::new(batch);
         let reports: Vec<TaskReport> =
             join_all(batch.tasks.iter().map(|task| TaskRun::new(&batch, task).report_left())).await;
         let rows: Vec<Value> = reports.iter().map(|report| report.outcome.to_json()).collect();
@@ -225,7 +227,20 @@ impl Batch {
     }
 
     async fn run(self) -> ToolOutcome {
-        let reports = join_all(self.tasks.iter().map(|task| TaskRun::new(&self, task).run())).await;
+        let batch = Arc::new(self);
+        let reports = join_all(batch.tasks.iter().map(|task| batch.run_task(task))).await;
+        batch.end(reports).await
+    }
+
+    /// Runs a task on its own, so that a crash of one does not end the others.
+    async fn run_task(self: &Arc<Batch>, task: &Arc<BatchTask>) -> TaskReport {
+        match tokio::spawn(TaskRun::new(self, task).run()).await {
+            Ok(report) => report,
+            Err(_) => TaskRun::new(self, task).report_crash(),
+        }
+    }
+
+    async fn end(&self, reports: Vec<TaskReport>) -> ToolOutcome {
         let status = self.status(&reports);
         let rows: Vec<Value> = reports.iter().map(|report| report.outcome.to_json()).collect();
         let usage: UsageTotals = reports.iter().map(|report| &report.usage).sum();
@@ -234,6 +249,7 @@ impl Batch {
             tracing::warn!(batch = self.id, %error, "cannot store the end of a batch");
             outcome = outcome.with_detail("notStored", json!(error_chain(&error)));
         }
+        self.delegation.running.forget_batch(&self.id);
         outcome
     }
 
@@ -324,6 +340,7 @@ impl Batch {
 
     /// Tells the clients of the parent about a task.
     pub(super) fn announce(&self, panel: TaskPanel) {
+        self.delegation.running.set_panel(&self.id, panel.clone());
         let (batch_id, call) = (self.id.clone(), self.call.clone());
         self.agent.send_event(ClientEvent::SubagentTask { batch_id, call, panel: Box::new(panel) });
     }

@@ -2,6 +2,7 @@
 //! most the tools and rights of its parent, and never backtracks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_agent::{AgentDefinition, AgentHandle, PromptLibrary, SystemPromptSource};
 use osier_model::ModelInfo;
@@ -19,6 +20,9 @@ use crate::error::EngineError;
 use crate::live_sessions::LiveSession;
 use crate::workspace::Workspace;
 
+/// How long a command of a stopped task may take to clean up. A canceled turn ends all its tasks within a second.
+const KILL_GRACE: Duration = Duration::from_millis(400);
+
 impl Engine {
     /// The store for the children of a session: its own, or the first one if it is in none.
     pub(super) fn child_store(&self, parent: &Session) -> Arc<dyn Store> {
@@ -34,18 +38,18 @@ impl Engine {
         call: &str,
     ) -> Result<Arc<LiveSession>, EngineError> {
         let store = self.child_store(parent);
-        if let Err(StoreError::NotFound { .. }) = store.open(id).await {
-            let header = Header {
-                parent_session: parent.file().map(|file| file.display().to_string()),
-                parent_session_id: Some(parent.id().to_owned()),
-                parent_store: Some(parent.store().name().to_owned()),
-                agent_id: Some(agent.to_owned()),
-                parent_tool_call_id: Some(call.to_owned()),
-                ..Header::new(id, self.now(), &parent.header().cwd)
-            };
-            store.create(&header, &[]).await?;
+        let header = Header {
+            parent_session: parent.file().map(|file| file.display().to_string()),
+            parent_session_id: Some(parent.id().to_owned()),
+            parent_store: Some(parent.store().name().to_owned()),
+            agent_id: Some(agent.to_owned()),
+            parent_tool_call_id: Some(call.to_owned()),
+            ..Header::new(id, self.now(), &parent.header().cwd)
+        };
+        match store.create(&header, &[]).await {
+            Ok(_) | Err(StoreError::AlreadyExists { .. }) => self.open_live(store, id).await,
+            Err(error) => Err(error.into()),
         }
-        self.open_live(store, id).await
     }
 }
 
@@ -58,6 +62,8 @@ impl Delegation {
         model: Arc<ModelInfo>,
     ) -> AgentSpec {
         let of_parent = &*self.spec.workspace;
+        let mut tool_context = of_parent.tool_context.clone();
+        tool_context.limits.kill_grace = tool_context.limits.kill_grace.min(KILL_GRACE);
         let depth = self.depth() + 1;
         let workspace = Workspace {
             tools: self.child_tools(definition),
@@ -69,6 +75,7 @@ impl Delegation {
             }),
             // The text of a task comes from a model, not from a user who names templates.
             prompt_library: PromptLibrary::default(),
+            tool_context,
             max_steps: self.budget(definition).max_turns.unwrap_or(of_parent.max_steps),
             ..of_parent.clone()
         };

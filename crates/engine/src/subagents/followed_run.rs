@@ -13,8 +13,12 @@ use osier_protocol::{
     Attached, Client, ClientCommand, ClientEvent, EventStream, Question, TurnOutcome, UserAnswer,
 };
 use osier_tree::projection::usage::UsageTotals;
+use tokio::time::Instant;
 
 use crate::local_client::LocalClient;
+
+/// How long a stopped agent may take to end. Then nobody waits for it any more; it ends when its tools and its model do.
+const STOP_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// How the agent ended.
 #[derive(Debug)]
@@ -48,18 +52,19 @@ pub(crate) struct FollowedRun<'a> {
     pub(crate) client: &'a LocalClient,
     /// The agent whose clients answer the questions.
     pub(crate) parent: &'a AgentHandle,
-    /// Who asks, for people.
+    /// The name that questions show.
     pub(crate) asker: String,
     pub(crate) budget: AgentBudget,
     pub(crate) cancel: &'a CancellationToken,
 }
 
 impl FollowedRun<'_> {
-    /// Follows the agent until it is idle.
+    /// Follows the agent until it is idle, or was stopped and does not end.
     pub(crate) async fn follow(self, mut events: EventStream, observer: &mut impl RunObserver) -> RunEnd {
         let FollowedRun { client, parent, asker, budget, cancel } = self;
         let mut questions = PassedQuestions::new(parent, asker);
         let (mut stop, mut ended): (Option<RunEnd>, Option<RunEnd>) = (None, None);
+        let mut give_up_at: Option<Instant> = None;
         let timer = async {
             match budget.max_seconds {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
@@ -74,8 +79,22 @@ impl FollowedRun<'_> {
                     None => std::future::pending().await,
                 }
             };
+            if stop.is_some() && give_up_at.is_none() {
+                stop_agent(client);
+                give_up_at = Some(Instant::now() + STOP_TIMEOUT);
+            }
             let event = tokio::select! {
                 biased;
+                () = cancel.cancelled(), if stop.is_none() => {
+                    stop = Some(RunEnd::Cancelled);
+                    continue;
+                }
+                () = &mut timer, if stop.is_none() => {
+                    let seconds = budget.max_seconds.unwrap_or_default();
+                    stop = Some(RunEnd::Failed(format!("stopped after {seconds} seconds, its budget")));
+                    continue;
+                }
+                () = wait_until(give_up_at) => break,
                 event = events.next() => match event {
                     Some(event) => event,
                     None => break,
@@ -87,17 +106,6 @@ impl FollowedRun<'_> {
                         Some(event) => event,
                         None => break,
                     }
-                }
-                () = cancel.cancelled(), if stop.is_none() => {
-                    stop = Some(RunEnd::Cancelled);
-                    stop_agent(client);
-                    continue;
-                }
-                () = &mut timer, if stop.is_none() => {
-                    let seconds = budget.max_seconds.unwrap_or_default();
-                    stop = Some(RunEnd::Failed(format!("stopped after {seconds} seconds, its budget")));
-                    stop_agent(client);
-                    continue;
                 }
             };
             match event {
@@ -123,7 +131,6 @@ impl FollowedRun<'_> {
                 && let Some(problem) = over_budget(observer.usage(), budget)
             {
                 stop = Some(RunEnd::Failed(problem));
-                stop_agent(client);
             }
         }
         match (stop, ended) {
@@ -144,8 +151,15 @@ fn over_budget(used: &UsageTotals, budget: AgentBudget) -> Option<String> {
     Some(format!("stopped after {:.4} dollars; its budget is {limit}", used.cost))
 }
 
+async fn wait_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Stops the agent without waiting for it; its events tell when it has ended.
-fn stop_agent(client: &LocalClient) {
+pub(super) fn stop_agent(client: &LocalClient) {
     let client = client.clone();
     tokio::spawn(async move {
         if let Err(error) = client.send(ClientCommand::Cancel).await {

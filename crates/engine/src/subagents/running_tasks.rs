@@ -1,17 +1,23 @@
-//! The tasks of a session that run now, so that clients can steer and cancel them.
+//! The tasks of a session that run now, so that clients can steer and cancel them, and see their state when they join.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_model::CancellationToken;
+use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::{ClientCommand, CommandReply, Prompt, PromptTiming};
 
+use super::followed_run::stop_agent;
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub(crate) struct RunningTasks(Mutex<BTreeMap<String, RunningTask>>);
+pub(crate) struct RunningTasks {
+    running: Mutex<BTreeMap<String, RunningTask>>,
+    /// The latest panels of the batches that run, each with its batch.
+    panels: Mutex<Vec<(String, TaskPanel)>>,
+}
 
 #[derive(Debug)]
 struct RunningTask {
@@ -29,7 +35,36 @@ pub(super) struct RegisteredTask {
 
 impl RunningTasks {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, RunningTask>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_panels(&self) -> MutexGuard<'_, Vec<(String, TaskPanel)>> {
+        self.panels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_panel(&self, batch: &str, panel: TaskPanel) {
+        let mut panels = self.lock_panels();
+        match panels.iter_mut().find(|(_, known)| known.key == panel.key) {
+            Some((_, known)) => *known = panel,
+            None => panels.push((batch.to_owned(), panel)),
+        }
+    }
+
+    /// Forgets the panels of a batch that has ended: its entries have them.
+    pub(super) fn forget_batch(&self, batch: &str) {
+        self.lock_panels().retain(|(of, _)| of != batch);
+    }
+
+    /// Puts the latest panels into the batches that run. Their entries know only that they started.
+    pub(crate) fn update_panels(&self, batches: &mut [SubagentProjection]) {
+        let panels = self.lock_panels();
+        for batch in batches.iter_mut().filter(|batch| batch.status == "running") {
+            for panel in &mut batch.task_panels {
+                if let Some((_, latest)) = panels.iter().find(|(_, known)| known.key == panel.key) {
+                    panel.clone_from(latest);
+                }
+            }
+        }
     }
 
     pub(super) fn register(self: &Arc<RunningTasks>, id: &str, cancel: CancellationToken) -> RegisteredTask {
@@ -42,6 +77,7 @@ impl RunningTasks {
         let tasks = self.lock();
         match task {
             Some(id) => tasks.get(id).ok_or_else(|| unknown(id))?.cancel.cancel(),
+            None if tasks.is_empty() => return Err(EngineError::NoTaskRuns),
             None => tasks.values().for_each(|task| task.cancel.cancel()),
         }
         Ok(CommandReply::Done)
@@ -64,6 +100,14 @@ impl RegisteredTask {
     pub(super) fn set_client(&self, client: LocalClient) {
         if let Some(task) = self.tasks.lock().get_mut(&self.id) {
             task.client = Some(client);
+        }
+    }
+
+    /// Stops the agent, if it works already. Does not wait for it.
+    pub(super) fn stop(&self) {
+        let client = self.tasks.lock().get(&self.id).and_then(|task| task.client.clone());
+        if let Some(client) = client {
+            stop_agent(&client);
         }
     }
 }

@@ -1,9 +1,13 @@
 //! One task: starts its agent, follows it, and reports how it ended.
 
-use osier_model::CancellationToken;
+use std::sync::Arc;
+
+use osier_agent::AgentDefinition;
+use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, Prompt, PromptTiming, QueryAnswer, SessionQuery,
+    Client, ClientCommand, ClientError, ClientEvent, EventStream, Prompt, PromptTiming, QueryAnswer,
+    SessionQuery,
 };
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::subagents::TaskOutcome;
@@ -43,25 +47,26 @@ struct TaskProgress {
 
 /// A task that runs.
 #[derive(Debug)]
-pub(super) struct TaskRun<'a> {
-    batch: &'a Batch,
-    task: &'a BatchTask,
+pub(super) struct TaskRun {
+    batch: Arc<Batch>,
+    task: Arc<BatchTask>,
     progress: TaskProgress,
 }
 
-impl<'a> TaskRun<'a> {
-    pub(super) fn new(batch: &'a Batch, task: &'a BatchTask) -> TaskRun<'a> {
-        TaskRun { batch, task, progress: TaskProgress::default() }
+impl TaskRun {
+    pub(super) fn new(batch: &Arc<Batch>, task: &Arc<BatchTask>) -> TaskRun {
+        TaskRun { batch: batch.clone(), task: task.clone(), progress: TaskProgress::default() }
     }
 
     pub(super) async fn run(mut self) -> TaskReport {
         self.announce("queued");
         let cancel = self.batch.cancel.child_token();
-        let registered = self.batch.delegation.running.register(&self.task.id, cancel.clone());
+        let delegation = self.batch.delegation.clone();
+        let registered = delegation.running.register(&self.task.id, cancel.clone());
         let slot = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            slot = self.batch.delegation.slots.acquire() => slot.ok(),
+            slot = delegation.slots.acquire() => slot.ok(),
         };
         let report = match slot {
             None => self.report(RunEnd::Cancelled, TaskRecord::default(), UsageTotals::default()),
@@ -72,7 +77,7 @@ impl<'a> TaskRun<'a> {
                 }
             },
         };
-        self.batch.announce(self.batch.panel(self.task, &report.outcome));
+        self.batch.announce(self.batch.panel(&self.task, &report.outcome));
         report
     }
 
@@ -82,31 +87,26 @@ impl<'a> TaskRun<'a> {
         registered: &RegisteredTask,
     ) -> Result<TaskReport, String> {
         let (definition, model) = self.task.agent.clone()?;
-        let (batch, task) = (self.batch, self.task);
-        let engine = &batch.delegation.engine;
-        let failed = |error: crate::error::EngineError| error_chain(&error);
-        let live = engine
-            .open_child(&batch.parent, &task.session_id, &definition.name, &batch.call)
-            .await
-            .map_err(failed)?;
-        let spec = batch.delegation.child_spec(&batch.agent, &definition, model);
-        let client = engine.start_agent(&live, live.session().main_cursor(), &spec).await.map_err(failed)?;
-        drop(live);
-        registered.set_client(client.clone());
-        self.progress.started = Some(engine.now());
-        self.announce("running");
-        let text = |error: ClientError| error.message;
-        let attached = client.attach(None).await.map_err(text)?;
-        let end = match self.start_command(&client).await.map_err(text)? {
+        let (batch, task) = (self.batch.clone(), self.task.clone());
+        let started = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            started = self.start(&definition, model, registered) => Some(started?),
+        };
+        let Some((client, events)) = started else {
+            registered.stop();
+            return Ok(self.report(RunEnd::Cancelled, TaskRecord::default(), UsageTotals::default()));
+        };
+        let end = match events {
             None => RunEnd::Completed,
-            Some(command) => {
-                client.send(command).await.map_err(text)?;
+            Some(events) => {
                 let budget = batch.delegation.budget(&definition);
                 let asker = format!("{}: {}", task.agent_name(), task.title());
                 let run = FollowedRun { client: &client, parent: &batch.agent, asker, budget, cancel };
-                run.follow(attached.events, self).await
+                run.follow(events, self).await
             }
         };
+        let text = |error: ClientError| error.message;
         let entries = match client.query(SessionQuery::Path { limit: None }).await.map_err(text)? {
             QueryAnswer::Path(path) => path.entries,
             _ => Vec::new(),
@@ -116,6 +116,43 @@ impl<'a> TaskRun<'a> {
             _ => self.progress.usage,
         };
         Ok(self.report(end, TaskRecord::from_path(&task.id, &entries), usage))
+    }
+
+    /// Starts the agent. Returns its events, unless it ended before the process that started it died.
+    async fn start(
+        &mut self,
+        definition: &AgentDefinition,
+        model: Arc<ModelInfo>,
+        registered: &RegisteredTask,
+    ) -> Result<(LocalClient, Option<EventStream>), String> {
+        let (batch, task) = (self.batch.clone(), self.task.clone());
+        let engine = &batch.delegation.engine;
+        let failed = |error: crate::error::EngineError| error_chain(&error);
+        let live = engine
+            .open_child(&batch.parent, &task.session_id, &definition.name, &batch.call)
+            .await
+            .map_err(failed)?;
+        let spec = batch.delegation.child_spec(&batch.agent, definition, model);
+        let client = engine.start_agent(&live, live.session().main_cursor(), &spec).await.map_err(failed)?;
+        drop(live);
+        registered.set_client(client.clone());
+        self.progress.started = Some(engine.now());
+        self.announce("running");
+        let text = |error: ClientError| error.message;
+        let attached = client.attach(None).await.map_err(text)?;
+        let Some(command) = self.start_command(&client).await.map_err(text)? else {
+            return Ok((client, None));
+        };
+        client.send(command).await.map_err(text)?;
+        Ok((client, Some(attached.events)))
+    }
+
+    /// The report of a task whose code panicked.
+    pub(super) fn report_crash(self) -> TaskReport {
+        let end = RunEnd::Failed("the task crashed; its effects are unknown".to_owned());
+        let report = self.report(end, TaskRecord::default(), UsageTotals::default());
+        self.batch.announce(self.batch.panel(&self.task, &report.outcome));
+        report
     }
 
     /// What a task did in a process that died. Runs nothing.
@@ -206,7 +243,7 @@ impl<'a> TaskRun<'a> {
     }
 
     fn announce(&self, status: &str) {
-        let mut panel = self.batch.panel(self.task, &self.current_row(status));
+        let mut panel = self.batch.panel(&self.task, &self.current_row(status));
         panel.activity.clone_from(&self.progress.activity);
         self.batch.announce(panel);
     }
@@ -245,7 +282,7 @@ impl<'a> TaskRun<'a> {
     }
 }
 
-impl RunObserver for TaskRun<'_> {
+impl RunObserver for TaskRun {
     fn note(&mut self, event: &ClientEvent) {
         self.note_event(event);
     }

@@ -155,6 +155,10 @@ impl TaskTools {
 
 #[async_trait]
 impl Toolbox for TaskTools {
+    fn prompt_section(&self) -> Option<String> {
+        self.inner.prompt_section()
+    }
+
     fn specs(&self) -> Vec<ToolSpec> {
         let mut specs = self.inner.specs();
         specs.retain(|spec| spec.name != TASK_TOOL);

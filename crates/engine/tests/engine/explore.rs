@@ -10,7 +10,7 @@ use osier_engine::{AgentSpec, EngineConfig, ExploreConfig, KeepWhen, LiveSession
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{CancellationToken, ContentBlock, DeltaStream, Message, Model, Request};
 use osier_protocol::explore::{
-    ExploreCommand, ExploreReply, ExploreReport, FileChangeKind, KeptTry, TryOptions, TryPlace, TryStatus,
+    ExploreCommand, ExploreReply, ExploreReport, KeptTry, TryOptions, TryPlace, TryStatus,
 };
 use osier_protocol::{
     Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, Prompt, QueryAnswer,
@@ -77,10 +77,10 @@ impl Model for LineModel {
 }
 
 /// A project and an engine with a session in it.
-struct Explorer {
-    engine: TestEngine,
-    project: PathBuf,
-    live: Arc<LiveSession>,
+pub(crate) struct Explorer {
+    pub(crate) engine: TestEngine,
+    pub(crate) project: PathBuf,
+    pub(crate) live: Arc<LiveSession>,
     client: LocalClient,
 }
 
@@ -88,7 +88,7 @@ fn env() -> CommandEnv {
     CommandEnv::new(std::env::vars_os().filter(|(name, _)| name != "HOME"))
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
     let output = Command::new("git").args(settings).args(arguments).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -97,7 +97,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 
 impl Explorer {
     /// A repository with a commit, a staged change, a change that is not staged, and a file that git does not know.
-    async fn in_repository() -> Explorer {
+    pub(crate) async fn in_repository() -> Explorer {
         let engine = new_engine(None);
         let project = engine.folder.path().join("project");
         fs::create_dir(&project).unwrap();
@@ -116,10 +116,25 @@ impl Explorer {
         Explorer::open(engine, project).await
     }
 
-    async fn open(engine: TestEngine, project: PathBuf) -> Explorer {
+    pub(crate) async fn open(engine: TestEngine, project: PathBuf) -> Explorer {
         let live = engine.create(KeepWhen::Used).await;
         let client = engine.engine.connect(&live, &spec(&engine, &project)).await.unwrap();
         Explorer { engine, project, live, client }
+    }
+
+    /// The only session in this folder, in a new engine.
+    pub(crate) async fn reopen(folder: &Path) -> Explorer {
+        let (engine, project) = (new_engine(Some(folder)), folder.join("project"));
+        let cards = engine.engine.list(&osier_engine::ListOptions::default()).await.unwrap().cards;
+        let live = engine.open(&cards[0].id).await;
+        let client = engine.engine.connect(&live, &spec(&engine, &project)).await.unwrap();
+        Explorer { engine, project, live, client }
+    }
+
+    pub(crate) async fn close(self) {
+        let Explorer { engine, live, client, .. } = self;
+        drop((live, client));
+        engine.engine.close(std::time::Duration::from_secs(60)).await;
     }
 
     async fn send(&self, command: ExploreCommand) -> Result<ExploreReply, ClientError> {
@@ -141,7 +156,7 @@ impl Explorer {
     }
 
     /// Runs tries to their end.
-    async fn explore(&self, prompt: &str, instructions: &[&str]) -> ExploreReport {
+    pub(crate) async fn explore(&self, prompt: &str, instructions: &[&str]) -> ExploreReport {
         let mut events = self.client.attach(None).await.unwrap().events;
         let id = self.start(prompt, instructions).await.unwrap().id;
         while let Some(event) = events.next().await {
@@ -156,30 +171,30 @@ impl Explorer {
         self.reports().await.pop().unwrap()
     }
 
-    async fn reports(&self) -> Vec<ExploreReport> {
+    pub(crate) async fn reports(&self) -> Vec<ExploreReport> {
         match self.client.query(SessionQuery::Explores).await.unwrap() {
             QueryAnswer::Explores { explores } => explores,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn keep(&self, number: u32) -> Result<KeptTry, ClientError> {
+    pub(crate) async fn keep(&self, number: u32) -> Result<KeptTry, ClientError> {
         match self.send(ExploreCommand::Keep { explore: None, number }).await? {
             ExploreReply::Kept(kept) => Ok(kept),
             other => panic!("{other:?}"),
         }
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.project.join(name)).unwrap()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.project.join(name), text).unwrap();
     }
 
     /// Everything that git tells about the project.
-    fn git_state(&self) -> String {
+    pub(crate) fn git_state(&self) -> String {
         let commands: [&[&str]; 6] = [
             &["status", "--porcelain=v2", "--ignored"],
             &["worktree", "list"],
@@ -191,14 +206,17 @@ impl Explorer {
         commands.iter().map(|command| git(&self.project, command)).collect()
     }
 
-    fn leaf(&self) -> Option<String> {
+    pub(crate) fn leaf(&self) -> Option<String> {
         let (state, at) = self.live.session().main_cursor().state_and_place();
         at.map(|seq| state.tree.id(seq).to_string())
     }
 }
 
-fn new_engine(folder: Option<&Path>) -> TestEngine {
-    let worktrees = tempfile::tempdir().unwrap().keep();
+pub(crate) fn new_engine(folder: Option<&Path>) -> TestEngine {
+    let worktrees = match folder {
+        Some(folder) => folder.join("worktrees"),
+        None => tempfile::tempdir().unwrap().keep(),
+    };
     let explore = ExploreConfig { worktrees, max_copy_bytes: 1 << 20 };
     let config = EngineConfig { explore: Some(explore), ..EngineConfig::default() };
     match folder {
@@ -251,51 +269,25 @@ async fn each_try_has_its_own_branch_and_its_own_copy_and_the_project_stays_as_i
 }
 
 #[tokio::test]
-async fn keep_merges_with_what_the_user_changed_meanwhile() {
+async fn clients_stay_where_they_are_also_in_a_session_that_has_only_settings() {
     let explorer = Explorer::in_repository().await;
-    let report = explorer
-        .explore(
-            "answer x",
-            &["", "write a.txt one\\ntwo\\nthree\\nfour\\nFIVE\\n\nwrite d/e.txt deep\nrun rm new.txt"],
-        )
-        .await;
-    assert_eq!(report.tries[1].status, TryStatus::Completed);
-    let report = explorer
-        .explore("read a.txt\nwrite a.txt one\\ntwo\\nthree\\nfour\\nFIVE\\n\nwrite d/e.txt deep", &[""])
-        .await;
-    assert_eq!(report.tries[0].files_changed, 2, "{report:#?}");
-    explorer.write("a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
-    explorer.write("b.txt", "mine\n");
-    let kept = explorer.keep(1).await.unwrap();
-    assert!(kept.kept, "{kept:?}");
-    let changes: Vec<_> = kept.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
-    assert_eq!(changes, [("a.txt", FileChangeKind::Changed), ("d/e.txt", FileChangeKind::Added)]);
-    assert_eq!(explorer.file("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
-    assert_eq!(explorer.file("b.txt"), "mine\n");
-    assert_eq!(explorer.file("d/e.txt"), "deep");
-    assert_eq!(explorer.leaf(), kept.leaf_id.map(|id| id.to_string()));
-    // The index is still the user's.
-    assert_eq!(git(&explorer.project, &["show", ":b.txt"]), "staged\n");
-    assert_eq!(explorer.reports().await.pop().unwrap().kept, Some(1));
-}
-
-#[tokio::test]
-async fn a_conflict_is_shown_and_changes_nothing() {
-    let explorer = Explorer::in_repository().await;
-    explorer.explore("read a.txt\nwrite a.txt theirs\nwrite c.txt new", &[""]).await;
-    explorer.write("a.txt", "mine\n");
-    let (before, leaf) = (explorer.git_state(), explorer.leaf());
-    let kept = explorer.keep(1).await.unwrap();
-    assert!(!kept.kept);
-    assert_eq!(kept.conflicts.len(), 1, "{kept:?}");
-    assert_eq!(kept.conflicts[0].path, "a.txt");
-    assert!(kept.conflicts[0].reason.contains("a.txt"), "{kept:?}");
-    assert_eq!((explorer.git_state(), explorer.leaf()), (before, leaf));
-    assert_eq!(explorer.file("a.txt"), "mine\n");
-    // Without the conflict it works.
-    explorer.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
-    assert!(explorer.keep(1).await.unwrap().kept);
-    assert_eq!(explorer.file("a.txt"), "theirs");
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    let mode = osier_tools::ApprovalMode::AutoEdit;
+    explorer.client.send(ClientCommand::SetApproval { mode }).await.unwrap();
+    explorer.explore("answer x", &["", ""]).await;
+    // It comes after everything that happened.
+    explorer.client.send(ClientCommand::Rename { name: "end".to_owned() }).await.unwrap();
+    let mut has_returned = false;
+    while let Some(event) = events.next().await {
+        assert!(!matches!(event, ClientEvent::Moved(_)), "{event:?}");
+        let ClientEvent::Entry(entry) = event else { continue };
+        let kind = entry.entry.view().map(|view| view.kind);
+        has_returned |= kind == Some(osier_tree::EntryKind::Leaf);
+        if kind == Some(osier_tree::EntryKind::SessionInfo) {
+            break;
+        }
+    }
+    assert!(has_returned, "one move returns the leaf of the log");
 }
 
 #[tokio::test]
@@ -335,6 +327,66 @@ async fn without_git_tries_work_in_a_copy_or_only_read() {
 }
 
 #[tokio::test]
+async fn many_untracked_files_or_a_missing_git_leave_a_try_that_only_reads() {
+    let explorer = Explorer::in_repository().await;
+    explorer.write("big", &"x".repeat(2 << 20));
+    let report = explorer.explore("write a.txt changed", &[""]).await;
+    let TryPlace::ReadOnly { reason } = &report.tries[0].place else { panic!("{report:?}") };
+    assert!(reason.contains("explore.max_copy_mb"), "{reason}");
+    assert!(report.tries[0].last_words.contains("no tool"), "{report:?}");
+    let kept = explorer.keep(1).await.unwrap();
+    assert!(kept.kept && kept.files.is_empty(), "the leaf moves, and no file changes");
+    let without_git = CommandEnv::new([("PATH".into(), "/nowhere".into())]);
+    let mut spec = spec(&explorer.engine, &explorer.project);
+    Arc::make_mut(&mut spec.workspace).tool_context.env = Arc::new(without_git);
+    let live = explorer.engine.create(KeepWhen::Used).await;
+    let client = explorer.engine.engine.connect(&live, &spec).await.unwrap();
+    let explorer = Explorer { client, live, ..explorer };
+    let report = explorer.explore("write a.txt changed", &[""]).await;
+    let TryPlace::ReadOnly { reason } = &report.tries[0].place else { panic!("{report:?}") };
+    assert!(reason.contains("git"), "{reason}");
+}
+
+#[tokio::test]
+async fn tries_use_the_models_that_were_named() {
+    let explorer = Explorer::in_repository().await;
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    let models = [None, Some("offline/offline".to_owned())];
+    let tries = models.map(|model| TryOptions { model, ..TryOptions::default() }).to_vec();
+    explorer.send(ExploreCommand::Start { prompt: Prompt::text("answer x"), tries }).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::Explore { report }) if !report.is_running()) {}
+    let report = explorer.reports().await.pop().unwrap();
+    let models: Vec<&str> = report.tries.iter().map(|one| one.model.as_str()).collect();
+    assert_eq!(models, ["scripted/scripted", "offline/offline"]);
+    let kinds = explorer.live.session().tree();
+    let changed = kinds.heads().iter().filter(|(_, head)| head.kind == osier_tree::EntryKind::ModelChange);
+    assert!(changed.count() > 0, "the branch says which model it used");
+}
+
+#[tokio::test]
+async fn deleting_the_session_deletes_the_copies_of_its_tries() {
+    let explorer = Explorer::in_repository().await;
+    let report = explorer.explore("answer x", &["", ""]).await;
+    let copy = PathBuf::from(report.tries[0].folder.as_ref().unwrap());
+    assert!(copy.exists());
+    let id = explorer.live.session().id().to_owned();
+    let card = explorer.engine.find(&id).await.card().await.unwrap();
+    let Explorer { engine, live, client, project } = explorer;
+    let closed = Arc::downgrade(&live);
+    drop((live, client));
+    while closed.upgrade().is_some() {
+        tokio::task::yield_now().await;
+    }
+    let plan = engine.engine.plan_delete(vec![card]).await.unwrap();
+    // The session closes in the background.
+    while !engine.engine.delete(&plan, false).await.unwrap().kept.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!copy.exists() && engine.engine.list_explores().is_empty());
+    assert!(project.join("a.txt").exists());
+}
+
+#[tokio::test]
 async fn a_canceled_try_ends_and_the_others_go_on() {
     let explorer = Explorer::in_repository().await;
     let mut events = explorer.client.attach(None).await.unwrap().events;
@@ -371,50 +423,70 @@ async fn two_tries_are_compared_ranked_and_removed() {
     assert!(ranking.text.contains("simpler"));
     assert_eq!(explorer.engine.engine.list_explores().len(), 1);
     explorer.send(ExploreCommand::Remove { explore: None, number: Some(1) }).await.unwrap();
-    assert_eq!(explorer.engine.engine.list_explores()[0].tries, [2]);
+    let stored = explorer.engine.engine.list_explores().remove(0);
+    assert_eq!((stored.tries, stored.copies.as_slice()), (2, &[2][..]));
     let error = explorer.keep(1).await.unwrap_err();
     assert!(error.message.contains("removed"), "{error:?}");
     explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
-    assert!(explorer.engine.engine.list_explores().is_empty());
-    // The branches stay.
+    let stored = explorer.engine.engine.list_explores().remove(0);
+    assert!(!stored.has_copies() && stored.tries == 2, "{stored:?}");
+    // The branches stay, and what the tries changed is still known.
     let after = explorer.reports().await.pop().unwrap();
     assert_eq!(after.tries[1].tip_id, report.tries[1].tip_id);
+    assert_eq!(after.tries.iter().map(|one| one.files_changed).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(after.place_note(), "the copies were removed");
+    let query = SessionQuery::CompareTries { explore: None, left: 1, right: 2 };
+    let QueryAnswer::CompareTries(comparison) = explorer.client.query(query).await.unwrap() else { panic!() };
+    assert_eq!((comparison.left_files[0].path.as_str(), comparison.diff.as_deref()), ("a.txt", None));
+    let folder = PathBuf::from(&stored.folder);
+    let left: Vec<_> = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| name == "explore.json" || name == "lock"), "{left:?}");
 }
 
 #[tokio::test]
-async fn a_keep_that_died_in_the_middle_is_finished_by_keeping_again() {
+async fn copies_are_removed_also_without_git_and_again() {
     let explorer = Explorer::in_repository().await;
-    let report = explorer
-        .explore("read a.txt\nwrite a.txt theirs\nwrite c.txt new\nwrite d.txt more", &["", ""])
-        .await;
-    // The process wrote its journal and one file, and died before it removed a temporary file.
-    let kept = explorer.keep(1).await.unwrap();
+    explorer.explore("read a.txt", &["write a.txt first", ""]).await;
     let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
-    let blob = |name: &str| {
-        let output = Command::new("git").args(["hash-object", name]).current_dir(&explorer.project).output();
-        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
-    };
-    let after = |name: &str| json!({ "mode": "100644", "blob": blob(name) });
-    let original = git(&explorer.project, &["rev-parse", "HEAD:a.txt"]).trim().to_owned();
-    let journal = json!({ "try": 1, "tip": kept.leaf_id, "changes": [
-        { "path": "a.txt", "before": { "mode": "100644", "blob": original }, "after": after("a.txt") },
-        { "path": "c.txt", "before": null, "after": after("c.txt") },
-        { "path": "d.txt", "before": null, "after": after("d.txt") },
-    ]});
-    fs::write(folder.join("keep.json"), journal.to_string()).unwrap();
-    explorer.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
-    fs::remove_file(explorer.project.join("d.txt")).unwrap();
-    explorer.write(&format!(".d.txt.osier-{}.new", report.id), "half of it");
-    assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1));
-    let error = explorer.keep(2).await.unwrap_err();
-    assert!(error.message.contains("try 1"), "{error:?}");
-    let kept = explorer.keep(1).await.unwrap();
-    assert!(kept.kept);
-    assert_eq!((explorer.file("a.txt"), explorer.file("d.txt")), ("theirs".into(), "more".into()));
-    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
-    let left: Vec<_> =
-        fs::read_dir(&explorer.project).unwrap().flatten().map(|entry| entry.file_name()).collect();
-    assert!(!left.iter().any(|name| name.to_string_lossy().contains("osier")), "{left:?}");
+    let remove = |number| explorer.send(ExploreCommand::Remove { explore: None, number });
+    // What the try changed cannot be found out any more.
+    fs::remove_dir_all(folder.join("base.git/refs")).unwrap();
+    for number in [Some(1), None, None, Some(1)] {
+        remove(number).await.unwrap();
+    }
+    assert!(!explorer.engine.engine.list_explores()[0].has_copies());
+    // A process died while it removed these.
+    fs::create_dir_all(folder.join("2.removed/src")).unwrap();
+    fs::create_dir_all(folder.join("base.git/objects")).unwrap();
+    remove(None).await.unwrap();
+    assert!(!folder.join("2.removed").exists() && !folder.join("base.git").exists());
+}
+
+#[tokio::test]
+async fn a_removal_that_died_does_not_change_what_is_known_of_the_try() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("read a.txt", &["write a.txt first", ""]).await;
+    let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
+    explorer.send(ExploreCommand::Remove { explore: None, number: Some(1) }).await.unwrap();
+    // The process died in the middle of the copy.
+    fs::create_dir_all(folder.join("1")).unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    let changed: Vec<usize> = explorer.reports().await[0].tries.iter().map(|one| one.files_changed).collect();
+    assert_eq!(changed, [1, 0]);
+}
+
+#[tokio::test]
+async fn a_copy_is_no_longer_one_before_its_files_are_deleted() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("read a.txt", &["write a.txt first", ""]).await;
+    let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
+    // The second copy cannot be moved away, so that removing ends before anything is deleted.
+    fs::write(folder.join("2.removed"), "").unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap_err();
+    assert_eq!(fs::read_to_string(folder.join("1.removed/a.txt")).unwrap(), "first");
+    assert_eq!(explorer.engine.engine.list_explores()[0].copies, [2]);
+    let error = explorer.keep(1).await.unwrap_err();
+    assert!(error.message.contains("removed"), "{error:?}");
 }
 
 #[tokio::test]

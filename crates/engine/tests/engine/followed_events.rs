@@ -9,8 +9,9 @@ use osier_engine::{FollowedEvents, KeepWhen};
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::client::AttachedState;
 use osier_protocol::{
-    Attached, Client, ClientCommand, ClientError, ClientEvent, CommandReply, LogPosition, OpenQuestion,
-    OpenReply, Prompt, PromptQueue, QueryAnswer, Question, ReplyDelta, SessionQuery,
+    Attached, Client, ClientCommand, ClientError, ClientEvent, CommandReply, EndedTurn, LogPosition,
+    OpenQuestion, OpenReply, Prompt, PromptQueue, QueryAnswer, Question, ReplyDelta, SessionQuery,
+    TurnOutcome,
 };
 use serde_json::json;
 
@@ -132,6 +133,48 @@ async fn a_turn_that_started_unnoticed_is_announced_before_its_entries() {
     let attachments = vec![(state(2, false), vec![LAGGED]), (state(3, true), vec![entry(2)])];
     let (events, _) = follow(position(1, 2), attachments).await;
     assert_eq!(all(events).await, [LAGGED, ClientEvent::TurnStarted, entry(2)]);
+}
+
+#[tokio::test]
+async fn a_turn_that_ran_unnoticed_is_announced_around_its_entries() {
+    let turn = |revision| {
+        let error = Some("no credit".to_owned());
+        Some(EndedTurn { revision, finished: Some(TurnOutcome::Failed), error })
+    };
+    let known = AttachedState { last_turn: turn(2), ..state(2, false) };
+    let later = AttachedState { last_turn: turn(4), ..state(5, false) };
+    let attachments = vec![
+        (known.clone(), vec![LAGGED]),
+        (known, vec![LAGGED]),
+        (later, vec![entry(2), entry(3), entry(4)]),
+    ];
+    let (events, _) = follow(position(1, 2), attachments).await;
+    let ended =
+        ClientEvent::TurnEnded { finished: Some(TurnOutcome::Failed), error: Some("no credit".to_owned()) };
+    let expected = [LAGGED, LAGGED, ClientEvent::TurnStarted, entry(2), entry(3), entry(4), ended];
+    assert_eq!(all(events).await, expected);
+}
+
+/// A client that attaches again learns what runs, and nothing of it twice.
+#[tokio::test]
+async fn a_tool_that_started_unnoticed_is_announced_with_its_output() {
+    let started = |call: &str| ClientEvent::ToolStarted {
+        call: call.to_owned(),
+        name: "bash".to_owned(),
+        arguments: json!({}),
+    };
+    let output = |call: &str, text: &str| ClientEvent::ToolOutput {
+        call: call.to_owned(),
+        text: text.to_owned(),
+        skipped: 0,
+    };
+    let first = AttachedState { running: vec![started("a"), output("a", "one ")], ..state(2, true) };
+    let running = vec![started("a"), output("a", "one two three"), started("b"), output("b", "four")];
+    let second = AttachedState { running, ..state(2, true) };
+    let attachments = vec![(first, vec![output("a", "two "), LAGGED]), (second, vec![])];
+    let (events, _) = follow(position(1, 2), attachments).await;
+    let expected = [output("a", "two "), LAGGED, output("a", "three"), started("b"), output("b", "four")];
+    assert_eq!(all(events).await, expected);
 }
 
 #[tokio::test]

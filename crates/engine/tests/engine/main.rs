@@ -3,8 +3,10 @@
 
 mod clients;
 mod explore;
+mod explore_keep;
 mod followed_events;
 mod hooks;
+mod keep_kills;
 mod live;
 #[path = "../../examples/one_call_each.rs"]
 #[allow(dead_code)]
@@ -14,6 +16,8 @@ mod one_call_each;
 mod read_only_hook;
 mod reading;
 mod sessions;
+mod subagent_cancel;
+mod subagent_crashes;
 mod subagent_kills;
 mod subagents;
 mod support;

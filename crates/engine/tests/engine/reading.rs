@@ -4,6 +4,7 @@ use osier_engine::{
     EngineError, EntryLocation, ExportFormat, JsonLayout, KeepWhen, ShownEntries, SnapshotOptions,
     StoredSession, TreeJsonOptions,
 };
+use osier_protocol::Client;
 use osier_session::Session;
 use osier_tree::Entry;
 use serde_json::Value;
@@ -221,4 +222,37 @@ async fn an_export_pauses_between_its_pieces() {
         }
         assert!(total >= 4 << 20 && largest <= 3 << 20, "{format:?}: {largest} of {total} bytes at once");
     }
+}
+
+/// The next page is asked for by the id of the last entry, which names the last line with it.
+#[tokio::test]
+async fn a_page_of_entries_does_not_end_at_an_id_that_is_repeated_later() {
+    let engine = TestEngine::new();
+    let id = engine.create(KeepWhen::Always).await.session().id().to_owned();
+    let stored = engine.find(&id).await;
+    let line = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":null,"message":{{"role":"user","content":"{text}"}}}}"#
+        )
+    };
+    // The page is full at the last of the entries that are read together. It and the one before are repeated.
+    let mut lines: Vec<String> = (0..1022).map(|number| line(&format!("{number:08x}"), "small")).collect();
+    lines.extend([line("twice000", "first"), line("twice001", &"x".repeat(17 << 20)), line("between0", "b")]);
+    lines.extend([line("twice000", "again"), line("twice001", "again")]);
+    lines.push(line("lastlast", "end"));
+    let file = std::fs::OpenOptions::new().append(true).open(stored.file().unwrap()).unwrap();
+    std::io::Write::write_all(&mut &file, (lines.join("\n") + "\n").as_bytes()).unwrap();
+    let reader = engine.engine.read(&stored).await.unwrap();
+    let reader: &dyn Client = &reader;
+    let (mut after, mut texts) = (None, Vec::new());
+    loop {
+        let page = reader.entries(after).await.unwrap();
+        texts.extend(page.entries.iter().map(|entry| entry.bytes().to_vec()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(texts.len(), lines.len());
+    assert!(texts.iter().zip(&lines).all(|(text, line)| text == line.as_bytes()));
 }

@@ -18,7 +18,7 @@ use crate::subagents::{batches, config, spec};
 use crate::support::TestEngine;
 
 const SEED: &str = "OSIER_TEST_SEED";
-const FOLDER: &str = "OSIER_TEST_FOLDER";
+pub(crate) const FOLDER: &str = "OSIER_TEST_FOLDER";
 const ROUNDS: &str = "OSIER_TEST_ROUNDS";
 
 fn engine(folder: &Path) -> TestEngine {
@@ -30,17 +30,22 @@ fn subagents() -> SubagentConfig {
 }
 
 /// Repeatable numbers.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
+}
+
+/// How often a test kills a process.
+pub(crate) fn rounds() -> u64 {
+    std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(8)
 }
 
 /// Tasks of all kinds.
@@ -165,8 +170,7 @@ async fn resume_after_kill(seed: u64) {
 
 #[tokio::test]
 async fn after_kills_at_random_moments_every_batch_ends_and_nothing_announced_is_lost() {
-    let rounds: u64 = std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(8);
-    for seed in 0..rounds {
+    for seed in 0..rounds() {
         resume_after_kill(seed).await;
     }
 }

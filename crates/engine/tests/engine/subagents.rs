@@ -7,7 +7,9 @@ use futures_util::StreamExt;
 use osier_agent::{AgentBudget, AgentLibrary};
 use osier_engine::{AgentSpec, KeepWhen, LiveSession, LocalClient, SubagentConfig, Workspace};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
-use osier_model::{CancellationToken, ContentBlock, DeltaStream, Message, Model, ModelError, Request};
+use osier_model::{
+    CancellationToken, ContentBlock, DeltaStream, Message, Model, ModelError, ModelInfo, Price, Request,
+};
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::{
     Client, ClientCommand, ClientEvent, CommandReply, EventStream, QueryAnswer, SessionQuery, TurnOutcome,
@@ -21,7 +23,7 @@ use crate::support::TestEngine;
 /// A model that does what the prompt says, so that agents can work at the same time.
 ///
 /// A prompt `delegate [..]` calls `task` with that list. Any other prompt is a list of words: `answer TEXT`, `fail`,
-/// `hang`, `write FILE`, `list`, `loop`, `big`.
+/// `hang`, `write FILE`, `call TOOL`, `list`, `loop`, `big`, or `describe`, which answers with the tools and the system prompt.
 #[derive(Debug)]
 struct ObedientModel;
 
@@ -65,15 +67,30 @@ fn reply(request: &Request) -> ScriptedTurn {
         "write" => {
             ScriptedTurn::new().call("w", "write", &json!({ "path": rest, "content": "x" })).usage(10, 5)
         }
+        "call" => ScriptedTurn::new().call("c", rest, &json!({})).usage(10, 5),
         "list" | "loop" => ScriptedTurn::new().call("c0", "ls", &json!({ "path": "." })).usage(10, 5),
+        "describe" => {
+            let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+            ScriptedTurn::reply(format!("{} | {}", tools.join(" "), request.system)).usage(10, 5)
+        }
         "big" => ScriptedTurn::new().call("c0", "ls", &json!({ "path": "." })).usage(10_000, 5),
         _ => ScriptedTurn::reply(format!("what is {word}?")),
     }
 }
 
+/// The reply of the model.
+pub(crate) fn scripted_reply(request: Request, cancel: CancellationToken) -> DeltaStream {
+    ScriptedModel::new([reply(&request)]).stream(request, cancel)
+}
+
+pub(crate) fn last_prompt(request: &Request) -> String {
+    let is_user = |message: &&Message| matches!(message, Message::User(_));
+    request.messages.iter().rev().find(is_user).map(text_of).unwrap_or_default()
+}
+
 impl Model for ObedientModel {
     fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
-        ScriptedModel::new([reply(&request)]).stream(request, cancel)
+        scripted_reply(request, cancel)
     }
 }
 
@@ -82,7 +99,10 @@ pub(crate) fn spec(engine: &TestEngine, config: SubagentConfig) -> AgentSpec {
     let mut workspace = Workspace::clone(&spec.workspace);
     workspace.models.model = Arc::new(ObedientModel);
     workspace.subagents = Some(config);
-    AgentSpec { workspace: Arc::new(workspace), ..spec }
+    // A million tokens of input cost 100 dollars.
+    let price = Price { input: 100.0, ..spec.model.price.clone() };
+    let model = Arc::new(ModelInfo { price, ..ModelInfo::clone(&spec.model) });
+    AgentSpec { workspace: Arc::new(workspace), model, ..spec }
 }
 
 pub(crate) fn config() -> SubagentConfig {
@@ -94,19 +114,19 @@ pub(crate) fn config() -> SubagentConfig {
     }
 }
 
-struct Delegation {
-    engine: TestEngine,
-    live: Arc<LiveSession>,
-    client: LocalClient,
-    events: EventStream,
+pub(crate) struct Delegation {
+    pub(crate) engine: TestEngine,
+    pub(crate) live: Arc<LiveSession>,
+    pub(crate) client: LocalClient,
+    pub(crate) events: EventStream,
 }
 
 impl Delegation {
-    async fn start(config: SubagentConfig, tasks: &Value) -> Delegation {
+    pub(crate) async fn start(config: SubagentConfig, tasks: &Value) -> Delegation {
         Delegation::start_with(TestEngine::new(), config, tasks).await
     }
 
-    async fn start_with(engine: TestEngine, config: SubagentConfig, tasks: &Value) -> Delegation {
+    pub(crate) async fn start_with(engine: TestEngine, config: SubagentConfig, tasks: &Value) -> Delegation {
         let live = engine.create(KeepWhen::Used).await;
         let client = engine.engine.connect(&live, &spec(&engine, config)).await.unwrap();
         let events = client.attach(None).await.unwrap().events;
@@ -115,7 +135,7 @@ impl Delegation {
     }
 
     /// The events up to the end of the turn.
-    async fn until_end(&mut self) -> Vec<ClientEvent> {
+    pub(crate) async fn until_end(&mut self) -> Vec<ClientEvent> {
         let mut received = Vec::new();
         while let Some(event) = self.events.next().await {
             let is_end = matches!(event, ClientEvent::TurnEnded { .. });
@@ -127,7 +147,7 @@ impl Delegation {
         received
     }
 
-    async fn until(&mut self, mut is_it: impl FnMut(&ClientEvent) -> bool) -> ClientEvent {
+    pub(crate) async fn until(&mut self, mut is_it: impl FnMut(&ClientEvent) -> bool) -> ClientEvent {
         loop {
             let event = self.events.next().await.expect("the session is open");
             if is_it(&event) {
@@ -136,7 +156,7 @@ impl Delegation {
         }
     }
 
-    async fn batches(&self) -> Vec<SubagentProjection> {
+    pub(crate) async fn batches(&self) -> Vec<SubagentProjection> {
         batches(&self.client).await
     }
 
@@ -201,6 +221,35 @@ async fn many_tasks_run_in_their_own_sessions_and_the_model_gets_their_answers()
     }
 }
 
+/// Session ids of which three in a row start alike.
+#[derive(Debug, Default)]
+struct SimilarIds(std::sync::atomic::AtomicU32);
+
+impl osier_session::IdSource for SimilarIds {
+    fn entry(&self) -> String {
+        format!("{:08x}", self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+
+    fn session(&self) -> String {
+        let number = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        format!("{:08x}-{number:04x}", number / 3)
+    }
+}
+
+#[tokio::test]
+async fn the_sessions_of_tasks_have_unique_short_ids() {
+    let ids = Arc::new(SimilarIds::default());
+    let session_env = osier_session::SessionEnv { ids, ..Default::default() };
+    let engine = TestEngine::with_config(osier_engine::EngineConfig { session_env, ..Default::default() });
+    let tasks = json!(vec![json!({ "prompt": "answer x" }); 8]);
+    let mut run = Delegation::start_with(engine, config(), &tasks).await;
+    run.until_end().await;
+    let panels = run.batches().await.remove(0).task_panels;
+    let short: std::collections::BTreeSet<&str> =
+        panels.iter().map(|panel| &panel.session_id.as_deref().unwrap()[..8]).collect();
+    assert_eq!(short.len(), 8, "{short:?}");
+}
+
 #[tokio::test]
 async fn a_replay_shows_what_was_shown_live() {
     let tasks = json!([{ "prompt": "answer one" }, { "prompt": "fail" }, { "prompt": "write a.txt", "agent": "explore" }]);
@@ -252,6 +301,7 @@ async fn a_budget_ends_a_task_and_its_result_says_so() {
         (AgentBudget { max_turns: Some(3), ..AgentBudget::default() }, "loop", "3 model calls"),
         (AgentBudget { max_tokens: Some(5_000), ..AgentBudget::default() }, "big", "its budget is 5000"),
         (AgentBudget { max_seconds: Some(1), ..AgentBudget::default() }, "hang", "1 seconds"),
+        (AgentBudget { max_cost: Some(0.5), ..AgentBudget::default() }, "big", "its budget is 0.5"),
     ];
     for (budget, prompt, expected) in budgets {
         let mut run =
@@ -262,25 +312,6 @@ async fn a_budget_ends_a_task_and_its_result_says_so() {
         assert_eq!((batch.status.as_str(), panel.status.as_str()), ("failed", "failed"), "{prompt}");
         assert!(panel.error.as_ref().unwrap().contains(expected), "{:?}", panel.error);
     }
-}
-
-#[tokio::test]
-async fn canceling_the_parent_ends_all_tasks_and_the_batch() {
-    let tasks: Vec<Value> = (0..8).map(|_| json!({ "prompt": "hang" })).collect();
-    let mut run = Delegation::start(SubagentConfig { max_parallel: 4, ..config() }, &json!(tasks)).await;
-    let mut running = 0;
-    run.until(|event| {
-        let is_running =
-            matches!(event, ClientEvent::SubagentTask { panel, .. } if panel.status == "running");
-        running += usize::from(is_running);
-        running == 4
-    })
-    .await;
-    run.client.send(ClientCommand::Cancel).await.unwrap();
-    let batch = run.batches().await.remove(0);
-    assert_eq!(batch.status, "cancelled");
-    assert!(batch.task_panels.iter().all(|panel| panel.status == "cancelled"), "{:?}", batch.task_panels);
-    run.until_end().await;
 }
 
 #[tokio::test]
@@ -332,6 +363,28 @@ async fn a_client_opens_a_task_while_it_works() {
 }
 
 #[tokio::test]
+async fn a_client_that_joins_sees_the_state_of_every_task() {
+    let mut run =
+        Delegation::start(config(), &json!([{ "prompt": "answer one" }, { "prompt": "hang" }])).await;
+    let mut last: std::collections::BTreeMap<u64, TaskPanel> = Default::default();
+    run.until(|event| {
+        if let ClientEvent::SubagentTask { panel, .. } = event {
+            last.insert(panel.sort_order, TaskPanel::clone(panel));
+        }
+        last.get(&0).is_some_and(|panel| panel.status == "completed")
+            && last.get(&1).is_some_and(|panel| panel.status == "running")
+    })
+    .await;
+    let batch = run.batches().await.remove(0);
+    let states: Vec<(&str, &str)> =
+        batch.task_panels.iter().map(|panel| (panel.status.as_str(), panel.summary.as_str())).collect();
+    assert_eq!((batch.status.as_str(), states[0]), ("running", ("completed", "one")));
+    assert_eq!(states[1].0, "running");
+    run.client.send(ClientCommand::Cancel).await.unwrap();
+    assert_eq!(run.batches().await[0].status, "cancelled");
+}
+
+#[tokio::test]
 async fn a_task_never_has_more_rights_than_its_parent() {
     let engine = TestEngine::new();
     let folder = engine.folder.path().join("agents");
@@ -359,6 +412,81 @@ async fn a_task_never_has_more_rights_than_its_parent() {
 }
 
 #[tokio::test]
+async fn an_agent_has_its_own_prompt_model_and_tools_and_never_backtracks() {
+    let engine = TestEngine::new();
+    let folder = engine.folder.path().join("agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file =
+        "---\ndescription: d\nmodel: offline/offline\ntools: ls, read, backtrack\n---\nYou are the scout.";
+    std::fs::write(folder.join("scout.md"), file).unwrap();
+    let library = AgentLibrary { folders: vec![folder] };
+    let tasks = json!([{ "prompt": "describe", "agent": "scout" }, { "prompt": "describe" }]);
+    let mut run = Delegation::start_with(engine, SubagentConfig { library, ..config() }, &tasks).await;
+    run.until_end().await;
+    let panels = run.batches().await.remove(0).task_panels;
+    let (tools, system) = panels[0].summary.split_once(" | ").unwrap();
+    assert_eq!(tools, "read ls");
+    assert!(system.starts_with("You are the scout."), "{system}");
+    let models: Vec<Option<&str>> = panels.iter().map(|panel| panel.model.as_deref()).collect();
+    assert_eq!(models, [Some("offline/offline"), Some("scripted/scripted")]);
+    let (tools, system) = panels[1].summary.split_once(" | ").unwrap();
+    assert!(tools.contains("write") && !tools.contains("backtrack"), "{tools}");
+    assert!(!system.contains("scout"), "{system}");
+}
+
+#[tokio::test]
+async fn no_more_tasks_run_at_once_than_the_limit() {
+    let tasks = json!(vec![json!({ "prompt": "hang" }); 5]);
+    let mut run = Delegation::start(SubagentConfig { max_parallel: 2, ..config() }, &tasks).await;
+    let mut started = Vec::new();
+    let mut wait_for = async |count: usize, run: &mut Delegation| {
+        while started.len() < count {
+            let event = run.until(|event| matches!(event, ClientEvent::SubagentTask { .. })).await;
+            let ClientEvent::SubagentTask { panel, .. } = event else { unreachable!() };
+            if panel.status == "running" && !started.contains(&panel.task_id) {
+                started.push(panel.task_id.clone());
+            }
+        }
+        started.clone()
+    };
+    let first = wait_for(2, &mut run).await;
+    // The next one starts when one of them has ended, and not before.
+    run.client.send(ClientCommand::CancelTasks { task: Some(first[0].clone()) }).await.unwrap();
+    assert_eq!(wait_for(3, &mut run).await.len(), 3);
+    run.client.send(ClientCommand::Cancel).await.unwrap();
+    let children = run.batches().await.remove(0).task_panels;
+    let never_started = children.iter().filter(|panel| panel.started_at.is_none()).count();
+    assert_eq!(never_started, 2, "{children:?}");
+}
+
+#[tokio::test]
+async fn the_result_has_the_timeline_the_evidence_and_the_usage_of_all_tasks() {
+    let tasks = json!([{ "prompt": "list a" }, { "prompt": "list b" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    run.until_end().await;
+    let batch = run.batches().await.remove(0);
+    for panel in &batch.task_panels {
+        let own = batch.process_events.iter().filter(|event| event["taskId"] == panel.task_id.as_str());
+        let kinds: Vec<&str> = own.map(|event| event["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["run_start", "tool_call", "tool_result", "run_end"]);
+        assert_eq!(panel.usage.total_tokens, 30);
+        assert!(batch.evidence.iter().any(|found| found["taskId"] == panel.task_id.as_str()));
+    }
+    let times: Vec<i64> =
+        batch.process_events.iter().map(|event| event["timestamp"].as_i64().unwrap()).collect();
+    assert!(times.is_sorted());
+    assert_eq!(batch.usage.total_tokens, 60);
+    let QueryAnswer::Path(path) = run.client.query(SessionQuery::Path { limit: None }).await.unwrap() else {
+        panic!("a path")
+    };
+    let kinds: Vec<&str> =
+        path.entries.iter().filter_map(|line| line.view()).map(|view| view.kind.name()).collect();
+    let place = |kind: &str| kinds.iter().position(|other| *other == kind);
+    assert!(place("subagent_batch") < place("subagent_result"), "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| kind.starts_with("subagent")).count(), 2);
+}
+
+#[tokio::test]
 async fn nesting_is_limited() {
     let inner = json!([{ "prompt": "answer deep" }]);
     let tasks = json!([{ "prompt": format!("delegate {inner}") }]);
@@ -376,79 +504,6 @@ async fn an_unknown_agent_starts_nothing() {
     run.until_end().await;
     assert!(run.last_reply().await.contains("there is no agent `nobody`; the agents are explore, general"));
     assert!(run.batches().await.is_empty());
-}
-
-/// Plays the death of the process: a parent whose batch has no end, one task that ended, one that was cut off after its
-/// prompt, and one that never started.
-/// A session whose process died: of three tasks, the first has ended, the second has only its prompt, the third nothing.
-struct DeadProcess {
-    engine: TestEngine,
-    id: String,
-    before: SubagentProjection,
-    /// The file of the first task.
-    first: Vec<u8>,
-}
-
-async fn dead_process() -> DeadProcess {
-    let tasks = json!([{ "prompt": "answer one" }, { "prompt": "answer two" }, { "prompt": "answer three" }]);
-    let mut run = Delegation::start(config(), &tasks).await;
-    run.until_end().await;
-    let before = run.batches().await.remove(0);
-    let sessions: Vec<String> =
-        before.task_panels.iter().map(|panel| panel.session_id.clone().unwrap()).collect();
-    let session_of = |at: usize| sessions[at].clone();
-    let Delegation { engine, live, client, events } = run;
-    let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
-    drop((client, events, live));
-    let closed = |name: String| {
-        let engine = &engine;
-        async move {
-            while engine.engine.live_session("file", &name).is_some() {
-                tokio::task::yield_now().await;
-            }
-        }
-    };
-    for session in [id.clone(), session_of(0), session_of(1), session_of(2)] {
-        closed(session).await;
-    }
-    let cut = |file: &std::path::Path, keep: &dyn Fn(&str) -> bool| {
-        let text = std::fs::read_to_string(file).unwrap();
-        let kept: Vec<&str> = text.lines().take_while(|line| keep(line)).collect();
-        std::fs::write(file, kept.join("\n") + "\n").unwrap();
-    };
-    cut(&file, &|line| !line.contains(r#""type":"subagent_result""#));
-    let second = engine.find(&session_of(1)).await.opened.file.unwrap();
-    cut(&second, &|line| !line.contains(r#""role":"assistant""#));
-    let third = engine.find(&session_of(2)).await.opened.file.unwrap();
-    std::fs::remove_file(third).unwrap();
-    let first = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
-    DeadProcess { engine, id, before, first }
-}
-
-#[tokio::test]
-async fn resuming_runs_only_the_tasks_that_did_not_end() {
-    let DeadProcess { engine, id, before, first: first_before } = dead_process().await;
-    let live = engine.open(&id).await;
-    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
-    let interrupted = batches(&client).await.remove(0);
-    assert_eq!(interrupted.status, "interrupted");
-    assert!(interrupted.task_panels.iter().all(|panel| panel.status == "interrupted"));
-    let mut events = client.attach(None).await.unwrap().events;
-    client.send(ClientCommand::Resume).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
-    let after = batches(&client).await.remove(0);
-    let summaries: Vec<&str> = after.task_panels.iter().map(|panel| panel.summary.as_str()).collect();
-    assert_eq!((after.status.as_str(), summaries), ("completed", vec!["one", "two", "three"]));
-    assert_eq!(after.batch_id, before.batch_id);
-    let first_after = std::fs::read(
-        engine.find(before.task_panels[0].session_id.as_deref().unwrap()).await.opened.file.unwrap(),
-    )
-    .unwrap();
-    assert_eq!(first_before, first_after, "the task that had ended did not run again");
-    let QueryAnswer::LastReply { reply } = client.query(SessionQuery::LastReply).await.unwrap() else {
-        panic!()
-    };
-    assert!(reply.unwrap().text.contains("three"));
 }
 
 #[tokio::test]
@@ -483,27 +538,6 @@ async fn deleting_a_session_deletes_its_tasks_also_if_that_was_interrupted() {
 }
 
 #[tokio::test]
-async fn a_new_prompt_ends_an_interrupted_batch() {
-    let DeadProcess { engine, id, before, .. } = dead_process().await;
-    let live = engine.open(&id).await;
-    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
-    assert_eq!(batches(&client).await[0].status, "interrupted");
-    let mut events = client.attach(None).await.unwrap().events;
-    client.send(ClientCommand::prompt("answer something else")).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
-    let after = batches(&client).await.remove(0);
-    assert_eq!((after.status.as_str(), &after.batch_id), ("cancelled", &before.batch_id));
-    assert_eq!(
-        after.diagnostics.selected_source,
-        osier_protocol::subagents::ProjectionSource::SubagentResult
-    );
-    let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
-    assert_eq!(statuses, ["completed", "failed", "failed"]);
-    assert!(after.task_panels[1].error.as_deref().unwrap().contains("interrupted"));
-    assert_eq!(after.usage.total_tokens, 15, "only the first task called the model");
-}
-
-#[tokio::test]
 async fn a_batch_of_another_program_stays_as_that_program_says() {
     let engine = TestEngine::new();
     let live = engine.create(KeepWhen::Used).await;
@@ -514,31 +548,6 @@ async fn a_batch_of_another_program_stays_as_that_program_says() {
     live.session().main_cursor().commit(commit).await.unwrap();
     let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
     assert_eq!(batches(&client).await[0].status, "running");
-}
-
-#[tokio::test]
-async fn canceling_the_parent_ends_all_its_tasks() {
-    let tasks = json!(vec![json!({ "prompt": "hang" }); 8]);
-    let mut run = Delegation::start(config(), &tasks).await;
-    let mut running = std::collections::BTreeSet::new();
-    run.until(|event| {
-        if let ClientEvent::SubagentTask { panel, .. } = event
-            && panel.status == "running"
-        {
-            running.insert(panel.key.clone());
-        }
-        running.len() == 8
-    })
-    .await;
-    // The reply comes when everything has ended.
-    run.client.send(ClientCommand::Cancel).await.unwrap();
-    let batch = run.batches().await.remove(0);
-    assert_eq!(batch.status, "cancelled");
-    assert!(batch.task_panels.iter().all(|panel| panel.status == "cancelled"), "{batch:?}");
-    for panel in &batch.task_panels {
-        let child = run.engine.open(panel.session_id.as_deref().unwrap()).await;
-        assert!(!child.session().main_cursor().state().busy);
-    }
 }
 
 #[tokio::test]

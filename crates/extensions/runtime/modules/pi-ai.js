@@ -6,6 +6,8 @@ import { AssistantMessageEventStream, createAssistantMessageEventStream, EventSt
 
 export { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream, StringEnum, Type };
 
+export * from "osier:modules/pi-ai/names.js";
+
 export const complete = (model, context, options) => modelRegistry.complete(model, context, options);
 export const completeSimple = complete;
 /** The whole reply as a stream of events. */

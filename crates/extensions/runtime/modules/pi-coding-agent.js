@@ -1,13 +1,16 @@
 // What extensions import from pi-coding-agent. Sessions and settings of an extension's own are not available.
 
+import { requireModule } from "osier:commonjs.js";
 import { environment } from "osier:context.js";
+import { MemorySession } from "osier:modules/pi-coding-agent/memory-session.js";
 import { sessionManager } from "osier:session.js";
 
 export * from "osier:modules/pi-coding-agent/text.js";
 export * from "osier:modules/pi-coding-agent/conversation.js";
 export * from "osier:modules/pi-coding-agent/built-in-tools.js";
 export * from "osier:modules/pi-coding-agent/components.js";
-export { theme } from "osier:ui.js";
+export * from "osier:modules/pi-coding-agent/sdk.js";
+export { theme } from "osier:theme.js";
 
 export const VERSION = "1.5.0";
 export const CONFIG_DIR_NAME = ".osier";
@@ -25,6 +28,7 @@ export const isWriteToolResult = isResultOf("write");
 export const isGrepToolResult = isResultOf("grep");
 export const isFindToolResult = isResultOf("find");
 export const isLsToolResult = isResultOf("ls");
+export const isPowerShellToolResult = isResultOf("powershell");
 
 export function createEventBus() {
 	const handlers = new Map();
@@ -56,37 +60,21 @@ export async function copyToClipboard(text) {
 	}
 }
 
-function unavailable(name, instead) {
-	return () => {
-		throw new Error(`${name} is not available in Osier's extensions${instead ? `; ${instead}` : ""}`);
-	};
-}
-export const createAgentSession = unavailable("createAgentSession", "start `osier -p` as a program");
-export const createAgentSessionRuntime = unavailable("createAgentSessionRuntime");
-export const createAgentSessionServices = unavailable("createAgentSessionServices");
-export const resolveCliModel = unavailable("resolveCliModel", "use ctx.modelRegistry.find");
-const notConstructible = (name, instead) => {
-	const create = unavailable(name, instead);
-	return class {
-		constructor() {
-			create();
-		}
-	};
-};
-export const DefaultResourceLoader = notConstructible("DefaultResourceLoader");
-export const ModelRuntime = notConstructible("ModelRuntime");
-export const ModelRegistry = notConstructible("ModelRegistry", "use ctx.modelRegistry");
-export const AuthStorage = notConstructible("AuthStorage", "Osier keeps the keys");
+const files = () => requireModule("osier:modules/pi-coding-agent/file-session.js").FileSession;
+const ownFolder = () => `${getAgentDir()}/sessions`;
 
-/** Only the session of the extension is available. */
+/** Sessions in memory, and in files that the extension may use. Osier's own sessions are closed to extensions. */
 export class SessionManager {
-	static inMemory = unavailable("SessionManager.inMemory", "use ctx.sessionManager");
-	static open = unavailable("SessionManager.open", "use ctx.switchSession");
-	static create = unavailable("SessionManager.create", "use ctx.newSession");
-	static continueRecent = unavailable("SessionManager.continueRecent");
-	static forkFrom = unavailable("SessionManager.forkFrom", "use ctx.fork");
-	static list = async () => [];
-	static listAll = async () => [];
+	static inMemory = (cwd = environment().cwd) => new MemorySession(cwd);
+	static open = (file) => files().open(file);
+	static create = (cwd = environment().cwd, folder = ownFolder()) => files().create(cwd, folder);
+	static continueRecent(cwd = environment().cwd, folder = ownFolder()) {
+		const [newest] = files().list(folder);
+		return newest ? files().open(newest.path) : files().create(cwd, folder);
+	}
+	static forkFrom = (file, cwd = environment().cwd, folder = ownFolder()) => files().forkFrom(file, cwd, folder);
+	static list = async (_cwd, folder = ownFolder()) => files().list(folder);
+	static listAll = async () => files().list(ownFolder());
 	static current = () => sessionManager;
 }
 
@@ -137,3 +125,6 @@ export const getPackageDir = () => environment().agentDir;
 export const loadSkills = () => ({ skills: [], diagnostics: [] });
 export const formatSkillsForPrompt = () => "";
 export const getProjectConfigDir = (cwd) => `${cwd}/${CONFIG_DIR_NAME}`;
+export const getReadmePath = () => `${getPackageDir()}/README.md`;
+export const getDocsPath = () => `${getPackageDir()}/docs`;
+export const getExamplesPath = () => `${getPackageDir()}/examples`;

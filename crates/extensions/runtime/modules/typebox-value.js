@@ -115,6 +115,12 @@ export const Value = {
 	Convert: convert,
 	Parse: parse,
 	Decode: parse,
+	Encode: parse,
+	Assert: (schema, value) => {
+		const first = problems(schema, value).next();
+		if (!first.done) throw new Error(`${first.value.path || "/"}: ${first.value.message}`);
+	},
+	Create: (schema) => withDefaults(schema, schema.type === "object" ? {} : undefined),
 	Cast: (schema, value) => convert(schema, withDefaults(schema, value)),
 	Clone: (value) => structuredClone(value),
 	Equal: (a, b) => JSON.stringify(a) === JSON.stringify(b),
@@ -124,4 +130,5 @@ export const TypeCompiler = {
 	Compile: (schema) => ({ Check: (value) => check(schema, value), Errors: (value) => Value.Errors(schema, value), Parse: (value) => parse(schema, value) }),
 };
 export const Compile = TypeCompiler.Compile;
+export const { Assert, Cast, Check, Clean, Clone, Convert, Create, Decode, Default, Encode, Equal, Errors, Parse } = Value;
 export default Value;

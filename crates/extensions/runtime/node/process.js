@@ -52,9 +52,9 @@ class Process extends EventEmitter {
 	get execPath() {
 		return facts().program ?? "osier";
 	}
-	/** A program that starts pi again with these starts Osier. */
+	/** A program that starts pi again with these starts Osier, which ignores its own path as the first argument. */
 	get argv() {
-		return [this.execPath];
+		return [this.execPath, this.execPath];
 	}
 	get argv0() {
 		return this.execPath;

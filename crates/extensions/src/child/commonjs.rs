@@ -7,9 +7,10 @@ use rquickjs::context::EvalOptions;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Module, Object};
 
-use super::loader::{extension, read, remove_types};
+use super::loader::{extension, read};
 use super::primitives::RuntimeState;
 use super::resolve::resolve;
+use super::strip::strip;
 
 /// Whether a JavaScript file is CommonJS: by its extension, its `package.json`, or what it contains.
 pub(super) fn is_commonjs(path: &Path, source: &str) -> bool {
@@ -59,7 +60,7 @@ pub(super) fn install(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs
     let read_source = move |ctx: Ctx<'_>, name: String| {
         let path = Path::new(&name);
         let code = own.check_root(path).and_then(|()| read(path)).and_then(|source| match extension(path) {
-            "ts" | "tsx" | "cts" => remove_types(&own, path, &source),
+            "ts" | "tsx" | "cts" => strip(path, &source),
             _ => Ok(source),
         });
         code.map_err(|reason| Exception::throw_message(&ctx, &reason))

@@ -1,28 +1,18 @@
 //! Reads modules: TypeScript without its types, JavaScript, JSON, and CommonJS as modules.
 
 use std::path::Path;
-use std::rc::Rc;
 
 use rquickjs::loader::{ImportAttributes, Loader};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Module};
 
-use super::primitives::RuntimeState;
-use super::strip::{StrippedSource, strip};
+use super::strip::strip;
 use super::{commonjs, runtime_library};
 
 /// The largest file that is loaded as a module.
 const MAX_FILE: u64 = 16 << 20;
 
-pub(super) struct ModuleLoader {
-    state: Rc<RuntimeState>,
-}
-
-impl ModuleLoader {
-    pub(super) fn new(state: Rc<RuntimeState>) -> ModuleLoader {
-        ModuleLoader { state }
-    }
-}
+pub(super) struct ModuleLoader;
 
 impl Loader for ModuleLoader {
     fn load<'js>(
@@ -39,7 +29,7 @@ impl Loader for ModuleLoader {
         let source = read(path).map_err(failed)?;
         let code = match extension(path) {
             "json" => format!("export default {source};"),
-            "ts" | "tsx" | "mts" | "cts" => remove_types(&self.state, path, &source).map_err(failed)?,
+            "ts" | "tsx" | "mts" | "cts" => strip(path, &source).map_err(failed)?,
             _ if commonjs::is_commonjs(path, &source) => commonjs::as_module(ctx, name)?,
             _ => source,
         };
@@ -50,13 +40,6 @@ impl Loader for ModuleLoader {
         meta.set("dirname", path.parent().map(|folder| folder.to_string_lossy().into_owned()))?;
         Ok(module)
     }
-}
-
-/// The code of a TypeScript file. Its positions are kept for stack traces.
-pub(super) fn remove_types(state: &RuntimeState, path: &Path, source: &str) -> Result<String, String> {
-    let StrippedSource { code, positions } = strip(path, source)?;
-    state.positions.insert(&path.to_string_lossy(), positions);
-    Ok(code)
 }
 
 pub(super) fn extension(path: &Path) -> &str {

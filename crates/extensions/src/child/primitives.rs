@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use rquickjs::prelude::Func;
@@ -13,7 +12,8 @@ use rquickjs::{CaughtError, Ctx, Exception, Object};
 use serde_json::value::RawValue;
 
 use super::files::{self, OpenFiles};
-use super::positions::LoadedPositions;
+use super::stack;
+use super::switchboard::Switchboard;
 use super::{ExtensionSignals, FrameWriter, commonjs, digest, process_time, text};
 use crate::file_rules::{FileAccess, FileRules};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
@@ -23,11 +23,10 @@ pub(crate) struct RuntimeState {
     number: u32,
     output: FrameWriter,
     signals: Arc<ExtensionSignals>,
-    call_results: Receiver<Outcome>,
+    board: Arc<Switchboard>,
     last_id: Cell<u64>,
     wake: Cell<Option<Instant>>,
     started: Instant,
-    pub(crate) positions: LoadedPositions,
     pub(crate) open_files: OpenFiles,
     /// The files that the extension may use.
     file_rules: RefCell<FileRules>,
@@ -38,17 +37,16 @@ impl RuntimeState {
         number: u32,
         output: FrameWriter,
         signals: Arc<ExtensionSignals>,
-        call_results: Receiver<Outcome>,
+        board: Arc<Switchboard>,
     ) -> RuntimeState {
         RuntimeState {
             number,
             output,
             signals,
-            call_results,
+            board,
             last_id: Cell::new(0),
             wake: Cell::new(None),
             started: Instant::now(),
-            positions: LoadedPositions::default(),
             open_files: OpenFiles::default(),
             file_rules: RefCell::default(),
         }
@@ -79,9 +77,9 @@ impl RuntimeState {
         self.last_id.get()
     }
 
-    /// `None` without a timer.
-    pub(crate) fn time_until_wake(&self) -> Option<Duration> {
-        self.wake.get().map(|at| at.saturating_duration_since(Instant::now()))
+    /// When the next timer is due. `None` without a timer.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        self.wake.get()
     }
 
     pub(crate) fn set_wake(&self, at: Option<Instant>) {
@@ -111,8 +109,7 @@ impl RuntimeState {
         let id = self.next_id();
         self.signals.waiting_for.store(id, Ordering::SeqCst);
         self.send_request(id, method, params);
-        let ended = |_| Outcome::Failed(Failure::new("Osier does not answer"));
-        let outcome = self.call_results.recv().unwrap_or_else(ended);
+        let outcome = self.board.call_result(self.number);
         // Waiting is not running.
         self.signals.busy_since.store(process_time(), Ordering::SeqCst);
         outcome
@@ -123,7 +120,7 @@ impl RuntimeState {
         match error {
             CaughtError::Exception(exception) => Failure {
                 message: exception.message().unwrap_or_default(),
-                stack: self.positions.places(&exception.stack().unwrap_or_default()),
+                stack: stack::places(&exception.stack().unwrap_or_default()),
             },
             CaughtError::Error(error) => Failure::new(error.to_string()),
             CaughtError::Value(value) => {
@@ -132,13 +129,11 @@ impl RuntimeState {
         }
     }
 
-    /// Fails every request, because the runtime could not start.
-    pub(crate) fn report_broken(&self, error: &str, frames: &Receiver<Frame>) {
-        for frame in frames {
-            if let Frame::Request { id, .. } = frame {
-                let message = format!("cannot start a JavaScript runtime: {error}");
-                self.respond(id, Outcome::Failed(Failure::new(message)));
-            }
+    /// Fails a request, because the runtime could not start.
+    pub(crate) fn report_broken(&self, error: &str, frame: &Frame) {
+        if let Frame::Request { id, .. } = frame {
+            let message = format!("cannot start a JavaScript runtime: {error}");
+            self.respond(*id, Outcome::Failed(Failure::new(message)));
         }
     }
 }
@@ -182,12 +177,12 @@ fn install_messages(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs::
     native.set("respond", Func::from(respond))?;
     let own = state.clone();
     let fail = move |id: f64, message: String, stack: String| {
-        own.respond(id as u64, Outcome::Failed(Failure { message, stack: own.positions.places(&stack) }));
+        own.respond(id as u64, Outcome::Failed(Failure { message, stack: stack::places(&stack) }));
     };
     native.set("fail", Func::from(fail))?;
     let own = state.clone();
     let report = move |message: String, stack: String| {
-        own.report(&Failure { message, stack: own.positions.places(&stack) });
+        own.report(&Failure { message, stack: stack::places(&stack) });
     };
     native.set("report", Func::from(report))?;
     let own = state.clone();

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::RecvTimeoutError;
 
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Module, Persistent, Runtime};
 use serde::Deserialize;
@@ -12,7 +11,8 @@ use serde_json::value::RawValue;
 use super::loader::ModuleLoader;
 use super::primitives::{self, RuntimeState};
 use super::resolve::ModuleResolver;
-use super::{ExtensionSignals, FrameWriter, Inbox, process_time};
+use super::switchboard::{NextFrame, Switchboard};
+use super::{ExtensionSignals, FrameWriter, process_time};
 use crate::file_rules::FileRules;
 use crate::frame::{Failure, Frame, Outcome};
 
@@ -33,22 +33,21 @@ enum MessageKind {
 }
 
 /// Runs an extension until no more frames can arrive.
-pub(super) fn run(number: u32, output: &FrameWriter, signals: Arc<ExtensionSignals>, inbox: Inbox) {
-    let Inbox { frames, call_results } = inbox;
-    let state = Rc::new(RuntimeState::new(number, output.clone(), signals.clone(), call_results));
-    let extension = match ExtensionRuntime::new(&state, signals) {
-        Ok(extension) => extension,
-        Err(error) => return state.report_broken(&error, &frames),
-    };
+pub(super) fn run(
+    number: u32,
+    output: &FrameWriter,
+    signals: Arc<ExtensionSignals>,
+    board: &Arc<Switchboard>,
+) {
+    let state = Rc::new(RuntimeState::new(number, output.clone(), signals.clone(), board.clone()));
+    let extension = ExtensionRuntime::new(&state, signals);
     loop {
-        let received = match state.time_until_wake() {
-            None => frames.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(time) => frames.recv_timeout(time),
-        };
-        match received {
-            Ok(frame) => extension.receive(frame),
-            Err(RecvTimeoutError::Timeout) => extension.wake(),
-            Err(RecvTimeoutError::Disconnected) => break,
+        match (board.next(number, state.next_wake()), &extension) {
+            (NextFrame::Frame(frame), Ok(extension)) => extension.receive(frame),
+            (NextFrame::Timeout, Ok(extension)) => extension.wake(),
+            (NextFrame::Frame(frame), Err(error)) => state.report_broken(error, &frame),
+            (NextFrame::Timeout, Err(_)) => state.set_wake(None),
+            (NextFrame::End, _) => break,
         }
     }
 }
@@ -77,7 +76,7 @@ impl ExtensionRuntime {
         let stop = signals.clone();
         // The signal stays set until the code has ended, so that `finally` blocks cannot run on.
         runtime.set_interrupt_handler(Some(Box::new(move || stop.interrupt.load(Ordering::Relaxed))));
-        runtime.set_loader(ModuleResolver::new(state.clone()), ModuleLoader::new(state.clone()));
+        runtime.set_loader(ModuleResolver::new(state.clone()), ModuleLoader);
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
         let dispatch =
             context.with(|ctx| start_library(&ctx, state).catch(&ctx).map_err(|error| error.to_string()))?;

@@ -3,8 +3,11 @@
 
 macro_rules! library {
     ($($name:literal,)*) => {
+        /// The names of all modules of the library.
+        const NAMES: &[&str] = &[$($name,)*];
+
         /// The source of a module of the library, by its name with `osier:`.
-        pub(super) fn source(name: &str) -> Option<&'static str> {
+        pub(crate) fn source(name: &str) -> Option<&'static str> {
             match name.strip_prefix("osier:")? {
                 $($name => Some(include_str!(concat!("../../runtime/", $name))),)*
                 _ => None,
@@ -24,22 +27,35 @@ library! {
     "api.js",
     "events.js",
     "context.js",
+    "lifetime.js",
     "models.js",
+    "providers.js",
     "session.js",
     "ui.js",
+    "theme.js",
     "screen.js",
+    "overlays.js",
+    "renderers.js",
+    "editor.js",
     "tools.js",
     "commonjs.js",
     "modules/pi-coding-agent.js",
     "modules/pi-ai.js",
+    "modules/pi-ai/names.js",
     "modules/pi-ai/stream.js",
     "modules/pi-coding-agent/built-in-tools.js",
     "modules/pi-coding-agent/components.js",
     "modules/pi-coding-agent/conversation.js",
+    "modules/pi-coding-agent/file-session.js",
+    "modules/pi-coding-agent/memory-session.js",
+    "modules/pi-coding-agent/sdk.js",
     "modules/pi-coding-agent/text.js",
+    "modules/pi-coding-agent/unavailable.js",
     "modules/pi-tui.js",
+    "modules/pi-tui/unavailable.js",
     "modules/pi-tui/boxes.js",
     "modules/pi-tui/fuzzy.js",
+    "modules/pi-tui/editor.js",
     "modules/pi-tui/input.js",
     "modules/pi-tui/keybindings.js",
     "modules/pi-tui/keys.js",
@@ -73,6 +89,12 @@ library! {
     "node/timers.js",
     "node/timers/promises.js",
     "node/tty.js",
+    "sidecar/abort.js",
+    "sidecar/commonjs.js",
+    "sidecar/loader.js",
+    "sidecar/main.js",
+    "sidecar/nothing.js",
+    "sidecar/start.js",
     "node/url.js",
     "node/util.js",
 }
@@ -90,6 +112,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("typebox", "osier:modules/typebox.js"),
     ("typebox/value", "osier:modules/typebox-value.js"),
     ("typebox/compile", "osier:modules/typebox-value.js"),
+    ("typebox/compiler", "osier:modules/typebox-value.js"),
 ];
 
 /// The modules of Node that exist here, without `node:`.
@@ -117,6 +140,11 @@ const NODE_MODULES: &[&str] = &[
     "url",
     "util",
 ];
+
+/// The modules that extensions import from pi's packages and TypeBox, and their parts, with `osier:`.
+pub(super) fn package_modules() -> Vec<String> {
+    NAMES.iter().filter(|name| name.starts_with("modules/")).map(|name| format!("osier:{name}")).collect()
+}
 
 /// The module of the library that an extension means with `name`.
 pub(crate) fn find(name: &str) -> Option<String> {

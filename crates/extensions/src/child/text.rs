@@ -126,7 +126,9 @@ pub(super) fn truncate(text: &str, max: usize, ellipsis: &str, pad: bool) -> Str
     if full <= max {
         return format!("{text}{}", padding(full));
     }
-    let ellipsis = if width(ellipsis) > max { "" } else { ellipsis };
+    if width(ellipsis) > max {
+        return truncate(ellipsis, max, "", pad);
+    }
     let room = max - width(ellipsis);
     let (mut kept, mut used, mut styled) = (String::new(), 0, false);
     for piece in pieces(text) {
@@ -147,15 +149,16 @@ pub(super) fn truncate(text: &str, max: usize, ellipsis: &str, pad: bool) -> Str
     format!("{kept}{reset}{ellipsis}{}", padding(used))
 }
 
-/// The part of a text from a column on. A wide character at an edge is left out.
-pub(super) fn slice(text: &str, start: usize, length: usize) -> String {
+/// The part of a text from a column on. A wide character at the end is left out if `strict`.
+pub(super) fn slice(text: &str, start: usize, length: usize, strict: bool) -> String {
     let (mut result, mut column, mut before) = (String::new(), 0, ActiveStyles::default());
     for piece in pieces(text) {
         match piece {
             Piece::Escape(escape) if column < start => before.apply(escape),
             Piece::Escape(escape) => result.push_str(escape),
             Piece::Grapheme(part, size) => {
-                if column >= start && column + size <= start + length {
+                let end = if strict { column + size } else { column + 1 };
+                if column >= start && end <= start + length {
                     if result.is_empty() {
                         result.push_str(&before.sequences());
                     }
@@ -380,7 +383,12 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
             truncate(&text, max, &ellipsis, pad)
         }),
     )?;
-    text.set("slice", Func::from(|text: String, start: usize, length: usize| slice(&text, start, length)))?;
+    text.set(
+        "slice",
+        Func::from(|text: String, start: usize, length: usize, strict: bool| {
+            slice(&text, start, length, strict)
+        }),
+    )?;
     text.set("wrap", Func::from(|text: String, max: usize| wrap(&text, max)))?;
     let split =
         |text: String, granularity: String| serde_json::json!(segments(&text, &granularity)).to_string();
@@ -449,8 +457,10 @@ mod tests {
 
     #[test]
     fn columns_are_cut_out() {
-        assert_eq!(slice("hello world", 6, 3), "wor");
-        assert_eq!(slice("\u{1b}[31mhello", 2, 2), "\u{1b}[31mll");
+        assert_eq!((slice("日本", 0, 1, false), slice("日本", 0, 1, true)), ("日".to_owned(), String::new()));
+        assert_eq!(truncate("日本語", 2, "...", false), "..");
+        assert_eq!(slice("hello world", 6, 3, false), "wor");
+        assert_eq!(slice("\u{1b}[31mhello", 2, 2, false), "\u{1b}[31mll");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use osier_agent::hooks::{CommandDecision, CommandLine, HookCommand};
-use osier_protocol::ExtensionEvent;
+use osier_protocol::{ExtensionEvent, RenderTarget};
 use osier_tools::ResultBlock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::extension::{Extension, TimeLimit};
 use super::process::RequestResult;
 use super::session::{CallKey, ProcessNumber, SessionExtensions};
-use super::{exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
+use super::{editor_calls, exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
 use crate::frame::{Failure, Frame, Outcome, null, to_raw};
 use crate::grants::Grant;
 
@@ -72,6 +72,12 @@ impl SessionExtensions {
         self.open_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Cancels the requests of an extension that has ended.
+    pub(super) fn cancel_calls_of(&self, extension: &Extension) {
+        let is_its = |key: &CallKey| (key.0, key.1) == (extension.process_number, extension.number);
+        self.open_calls().iter().filter(|(key, _)| is_its(key)).for_each(|(_, cancel)| cancel.cancel());
+    }
+
     fn start_call(
         self: &Arc<SessionExtensions>,
         extension: Arc<Extension>,
@@ -82,7 +88,7 @@ impl SessionExtensions {
         let (cancel, session) = (CancellationToken::new(), self.clone());
         let key = (extension.process_number, extension.number, id);
         self.open_calls().insert(key, cancel.clone());
-        let call = ExtensionCall { session: self.clone(), extension: extension.clone(), params, cancel };
+        let call = ExtensionCall { session: self.current(), extension: extension.clone(), params, cancel };
         tokio::spawn(async move {
             let outcome = match answer(&method, call).await {
                 Ok(value) => Outcome::Done(value),
@@ -100,8 +106,9 @@ impl SessionExtensions {
         params: &RawValue,
     ) {
         let path = || extension.path.display().to_string();
-        if let Err(failure) = self.try_notice(extension, method, params) {
-            self.report(&path(), method, &failure);
+        let session = self.current();
+        if let Err(failure) = session.try_notice(extension, method, params) {
+            session.report(&path(), method, &failure);
         }
     }
 
@@ -114,11 +121,11 @@ impl SessionExtensions {
         let path = || extension.path.display().to_string();
         match method {
             "on" | "off" | "registerCommand" | "registerTool" | "registerShortcut" | "registerFlag"
-            | "bus.on" => {
+            | "registerProvider" | "unregisterProvider" | "registerRenderer" | "bus.on" => {
+                self.check_provider_name(extension, method, params)?;
                 register(extension, method, params)?;
-                if method == "registerShortcut" {
-                    let ShortcutRegistration { key, description } = read_params(params)?;
-                    self.show(ExtensionEvent::SetShortcut { key, description });
+                if let Some(event) = shown_registration(extension, method, params)? {
+                    self.show_of(extension, event);
                 }
             }
             "error" => self.report(&path(), "", &read_params(params)?),
@@ -126,19 +133,47 @@ impl SessionExtensions {
                 let LogLine { text } = read_params(params)?;
                 self.show(ExtensionEvent::Log { extension_path: path(), text });
             }
-            "ui.show" => ui_calls::show(self, read_params(params)?)?,
+            "ui.show" => ui_calls::show(self, extension, read_params(params)?)?,
             "component.draw" => ui_calls::draw_component(self, extension, params)?,
+            "rendered" => self.show_rendered(extension, read_params(params)?),
+            "input.listen" | "autocomplete.offer" => self.listen(extension, method, read_params(params)?),
+            "editor.draw" | "editor.close" | "editor.key" | "editor.submit" => {
+                editor_calls::handle(self, extension, method, params)?;
+            }
+            "provider.events" => self.receive_provider_events(extension, read_params(params)?),
             "tool.update" => self.update_tool(&read_params(params)?),
             "bus.emit" => self.emit(extension, &read_params(params)?),
             "program.write" | "program.closeInput" | "program.kill" => {
                 programs::order(self, extension, method, params)?;
             }
             "agent.abort" => session_calls::abort(self),
-            "agent.shutdown" => {}
+            "agent.shutdown" => session_calls::shutdown(self),
             "stuck" => extension.process.kill_for(extension.number, "its code did not end"),
             _ => return Err(Failure::new(format!("unknown method {method}"))),
         }
         Ok(())
+    }
+
+    /// Fails if another extension has the name of a provider.
+    fn check_provider_name(
+        &self,
+        extension: &Arc<Extension>,
+        method: &str,
+        params: &RawValue,
+    ) -> Result<(), Failure> {
+        if method != "registerProvider" {
+            return Ok(());
+        }
+        let ProviderName { id } = read_params(params)?;
+        let has =
+            |other: &&Arc<Extension>| other.registrations().providers.iter().any(|known| known.id == id);
+        let mut others = self.running().filter(|other| !Arc::ptr_eq(other, extension));
+        match others.find(has) {
+            Some(other) => {
+                Err(Failure::new(format!("{} already registered the provider {id}", other.path.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Passes an event of the bus on to the other extensions.
@@ -170,7 +205,7 @@ impl SessionExtensions {
     }
 
     /// Commands under the names that the user types, with their extensions and their own names.
-    fn named_commands(&self) -> Vec<(HookCommand, Arc<Extension>, String)> {
+    pub(super) fn named_commands(&self) -> Vec<(HookCommand, Arc<Extension>, String)> {
         let of_extension = |extension: &Arc<Extension>| {
             let commands = extension.registrations().commands.clone();
             commands.into_iter().map(|command| (command, extension.clone())).collect::<Vec<_>>()
@@ -189,25 +224,35 @@ impl SessionExtensions {
         named
     }
 
+    /// The extension that has a command, and its own name for it.
+    pub(super) fn find_command(&self, typed: &str) -> Option<(Arc<Extension>, String)> {
+        let named = self.named_commands();
+        let found = named.into_iter().find(|(command, ..)| command.name == typed);
+        found.map(|(_, extension, name)| (extension, name))
+    }
+
     /// Runs a command, if an extension has it.
     pub(crate) async fn run_command(
         &self,
         line: &CommandLine,
         cancel: &CancellationToken,
     ) -> CommandDecision {
-        let named = self.named_commands();
-        let Some((_, extension, name)) = named.into_iter().find(|(command, ..)| command.name == line.name)
-        else {
+        let Some((extension, name)) = self.find_command(&line.name) else {
             return CommandDecision::Unknown;
         };
         let params = json!({ "name": name, "args": line.arguments });
-        match extension.request("command", &params, TimeLimit::None, cancel).await {
+        self.command_started();
+        let ended = extension.request("command", &params, TimeLimit::None, cancel).await;
+        self.command_ended();
+        match ended {
             Ok(raw) => match serde_json::from_str::<CommandAnswer>(raw.get()) {
                 Ok(CommandAnswer { prompt: Some(prompt) }) if !prompt.trim().is_empty() => {
                     CommandDecision::Prompt(prompt)
                 }
                 _ => CommandDecision::Done,
             },
+            // A command that loads extensions again ends with its process.
+            Err(_) if self.is_closed() => CommandDecision::Done,
             Err(failure) => {
                 self.report(&format!("command:{name}"), "command", &failure);
                 CommandDecision::Done
@@ -261,8 +306,50 @@ struct ShortcutRegistration {
 }
 
 #[derive(Debug, Deserialize)]
+struct RendererRegistration {
+    target: RenderTarget,
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ProviderName {
+    id: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct BusRegistration {
     name: String,
+}
+
+/// What clients learn about a registration.
+fn shown_registration(
+    extension: &Extension,
+    method: &str,
+    params: &RawValue,
+) -> Result<Option<ExtensionEvent>, Failure> {
+    let removed = false;
+    Ok(match method {
+        "registerShortcut" => {
+            let ShortcutRegistration { key, description } = read_params(params)?;
+            Some(ExtensionEvent::SetShortcut { key, description, removed })
+        }
+        "registerCommand" => {
+            let command: super::extension::RegisteredCommand = read_params(params)?;
+            let source = extension.source_name();
+            command.completes.then_some(ExtensionEvent::SetAutocomplete { source, removed })
+        }
+        "registerRenderer" => {
+            let RendererRegistration { target, name } = read_params(params)?;
+            Some(ExtensionEvent::SetRenderer { target, name, own_shell: false, removed })
+        }
+        "registerTool" => {
+            let tool: super::extension::RegisteredTool = read_params(params)?;
+            let (target, own_shell) = (RenderTarget::Tool, tool.own_shell);
+            let event = ExtensionEvent::SetRenderer { target, name: tool.name, own_shell, removed };
+            tool.renders.then_some(event)
+        }
+        _ => None,
+    })
 }
 
 /// Records a registration. Most can be made at any time.
@@ -291,8 +378,25 @@ fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<()
             let ShortcutRegistration { key, .. } = read_params(params)?;
             registrations.shortcuts.push(key);
         }
-        // The library keeps its default; nothing else sets a flag yet.
-        "registerFlag" => {}
+        "registerRenderer" => {
+            let RendererRegistration { target, name } = read_params(params)?;
+            registrations.renderers.push((target, name));
+        }
+        "registerFlag" => {
+            let flag: super::flags::RegisteredFlag = read_params(params)?;
+            registrations.flags.retain(|known| known.name != flag.name);
+            registrations.flags.push(flag);
+        }
+        "registerProvider" => {
+            let provider: super::providers::RegisteredProvider = read_params(params)?;
+            provider.check(extension)?;
+            registrations.providers.retain(|known| known.id != provider.id);
+            registrations.providers.push(provider);
+        }
+        "unregisterProvider" => {
+            let ProviderName { id } = read_params(params)?;
+            registrations.providers.retain(|known| known.id != id);
+        }
         _ => {
             let BusRegistration { name } = read_params(params)?;
             registrations.bus.push(name);
@@ -315,6 +419,10 @@ async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
         "fetch.read" => fetch::read_body(&call).await.map(|chunk| to_raw(&chunk)),
         "fetch.close" => fetch::close_body(&call).map(|()| null()),
         "ui.dialog" => ui_calls::dialog(&call).await.map(|answer| to_raw(&answer)),
+        "ui.footerData" => {
+            Ok(to_raw(&call.session.screen.footer_data(call.session.session.header().cwd.as_ref())))
+        }
+        "ui.editorText" => Ok(to_raw(&editor_calls::text(&call.session).await)),
         _ => session_calls::answer(method, &call).await,
     }
 }

@@ -1,15 +1,18 @@
 //! One extension of a session: what it registered, and requests to it with a limit on their time.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use osier_protocol::RenderTarget;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::flags::RegisteredFlag;
 use super::process::{ExtensionProcess, RequestResult};
+use super::providers::RegisteredProvider;
 use super::session::ProcessNumber;
 use crate::frame::{Failure, Frame, null, to_raw};
 use crate::grants::Grants;
@@ -78,6 +81,8 @@ pub(crate) struct Extension {
     registrations: Mutex<Registrations>,
     /// Dialogs that wait for the user. Time does not count meanwhile.
     pub(crate) open_dialogs: AtomicUsize,
+    /// Its code waits for a move or a fork, and can answer nothing.
+    pub(crate) is_waiting: AtomicBool,
 }
 
 /// What an extension registered, in the order of registration.
@@ -89,6 +94,14 @@ pub(crate) struct Registrations {
     pub(crate) tools: Vec<RegisteredTool>,
     /// Keys, such as `ctrl+shift+p`.
     pub(crate) shortcuts: Vec<String>,
+    /// What it renders, by name.
+    pub(crate) renderers: Vec<(RenderTarget, String)>,
+    /// It wants every key.
+    pub(crate) listens_to_input: bool,
+    /// It completes text in the editor.
+    pub(crate) completes: bool,
+    pub(crate) providers: Vec<RegisteredProvider>,
+    pub(crate) flags: Vec<RegisteredFlag>,
     /// Events of the bus that it listens to.
     pub(crate) bus: Vec<String>,
 }
@@ -99,6 +112,9 @@ pub(crate) struct RegisteredCommand {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) description: Option<String>,
+    /// Whether it completes its arguments.
+    #[serde(default)]
+    pub(crate) completes: bool,
 }
 
 /// A tool, as far as it concerns Osier.
@@ -108,6 +124,18 @@ pub(crate) struct RegisteredTool {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Value,
+    /// A line about the tool for the system prompt.
+    #[serde(default)]
+    pub(crate) prompt_snippet: Option<String>,
+    /// Rules for the system prompt.
+    #[serde(default)]
+    pub(crate) prompt_guidelines: Option<Vec<String>>,
+    /// It draws its calls or their results.
+    #[serde(default)]
+    pub(crate) renders: bool,
+    /// It also draws what usually surrounds a call.
+    #[serde(default)]
+    pub(crate) own_shell: bool,
 }
 
 impl Extension {
@@ -130,6 +158,7 @@ impl Extension {
             process,
             registrations: Mutex::default(),
             open_dialogs: AtomicUsize::new(0),
+            is_waiting: AtomicBool::new(false),
         }
     }
 
@@ -171,7 +200,7 @@ impl Extension {
     }
 
     /// Sends a request and waits for the response, at most as long as the limit says. If the request is canceled, the extension
-    /// learns it, and may still answer.
+    /// learns it, and may still answer. If this future is dropped, the extension learns that too, and its answer is ignored.
     pub(crate) async fn request(
         &self,
         method: &str,
@@ -180,22 +209,20 @@ impl Extension {
         cancel: &CancellationToken,
     ) -> RequestResult {
         let (id, mut response) = self.process.request(self.number, method, to_raw(params));
-        let mut is_canceled = false;
+        let mut open = UnansweredRequest { extension: self, id, is_canceled: false, is_answered: false };
         loop {
             tokio::select! {
-                response = &mut response => return response.unwrap_or_else(|_| Err(Failure::new("no response"))),
-                () = cancel.cancelled(), if !is_canceled => {
-                    is_canceled = true;
-                    self.process.send(&Frame::Cancel { extension: self.number, id });
+                response = &mut response => {
+                    open.is_answered = true;
+                    return response.unwrap_or_else(|_| Err(Failure::new("no response")));
                 }
+                () = cancel.cancelled(), if !open.is_canceled => open.cancel(),
                 () = tokio::time::sleep(LIVENESS_INTERVAL), if limit == TimeLimit::None => {
                     if self.stop_if_stuck().await {
-                        self.process.forget(id);
                         return Err(Failure::new("its code did not end and was stopped"));
                     }
                 }
                 () = wait(limit) => if self.open_dialogs.load(Ordering::Relaxed) == 0 {
-                    self.process.forget(id);
                     self.stop_if_stuck().await;
                     let seconds = limit.duration().unwrap_or_default().as_secs();
                     return Err(Failure::new(format!("no answer within {seconds} s")));
@@ -222,6 +249,30 @@ impl Extension {
         let in_time = tokio::time::timeout(GRACE, response).await.is_ok();
         self.process.forget(id);
         in_time
+    }
+}
+
+/// A request that is not answered. Dropping it cancels and forgets it.
+struct UnansweredRequest<'a> {
+    extension: &'a Extension,
+    id: u64,
+    is_canceled: bool,
+    is_answered: bool,
+}
+
+impl UnansweredRequest<'_> {
+    fn cancel(&mut self) {
+        self.is_canceled = true;
+        self.extension.process.send(&Frame::Cancel { extension: self.extension.number, id: self.id });
+    }
+}
+
+impl Drop for UnansweredRequest<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered && !self.is_canceled {
+            self.cancel();
+        }
+        self.extension.process.forget(self.id);
     }
 }
 

@@ -13,7 +13,10 @@ pub(super) const MAX_OPEN_CALLS: usize = 5_000;
 
 /// Counts the notices of the extensions of one process.
 #[derive(Debug, Default)]
-pub(super) struct FloodGuard(Mutex<HashMap<u32, NoticeBudget>>);
+pub(super) struct FloodGuard(Mutex<HashMap<BudgetKey, NoticeBudget>>);
+
+/// An extension, and whether its notices must not be lost because of others.
+type BudgetKey = (u32, bool);
 
 #[derive(Debug)]
 struct NoticeBudget {
@@ -32,14 +35,17 @@ pub(super) enum FloodDecision {
 }
 
 impl FloodGuard {
-    pub(super) fn count_notice(&self, extension: u32) -> FloodDecision {
-        self.count_notice_at(extension, Instant::now())
+    /// Registrations and typed prompts have a budget of their own.
+    pub(super) fn count_notice(&self, extension: u32, method: &str) -> FloodDecision {
+        let is_important = matches!(method, "on" | "off" | "bus.on" | "editor.submit")
+            || method.starts_with("register")
+            || method.starts_with("unregister");
+        self.count_notice_at((extension, is_important), Instant::now())
     }
 
-    fn count_notice_at(&self, extension: u32, now: Instant) -> FloodDecision {
+    fn count_notice_at(&self, key: BudgetKey, now: Instant) -> FloodDecision {
         let mut budgets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let budget =
-            budgets.entry(extension).or_insert(NoticeBudget { left: BURST, at: now, is_reported: false });
+        let budget = budgets.entry(key).or_insert(NoticeBudget { left: BURST, at: now, is_reported: false });
         let passed = now.saturating_duration_since(budget.at).as_secs_f64();
         (budget.left, budget.at) = ((budget.left + passed * PER_SECOND).min(BURST), now);
         if budget.left >= 1.0 {
@@ -63,13 +69,24 @@ mod tests {
     fn a_flood_is_cut_and_reported_once() {
         let (guard, start) = (FloodGuard::default(), Instant::now());
         let decide = |count: usize, at: Instant| -> Vec<FloodDecision> {
-            (0..count).map(|_| guard.count_notice_at(0, at)).collect()
+            (0..count).map(|_| guard.count_notice_at((0, false), at)).collect()
         };
         let first = decide(2_002, start);
         assert!(first[..2_000].iter().all(|decision| *decision == FloodDecision::Handle));
         assert_eq!(first[2_000..], [FloodDecision::Report, FloodDecision::Drop]);
         let later = decide(501, start + Duration::from_secs(1));
         assert_eq!(later.iter().filter(|decision| **decision == FloodDecision::Handle).count(), 500);
-        assert_eq!(guard.count_notice_at(1, start), FloodDecision::Handle, "others are not affected");
+        let others = [(1, false), (0, true)];
+        assert!(others.into_iter().all(|key| guard.count_notice_at(key, start) == FloodDecision::Handle));
+    }
+
+    #[test]
+    fn a_flood_of_log_lines_loses_no_prompts_and_registrations() {
+        let guard = FloodGuard::default();
+        let logs = (0..3_000).filter(|_| guard.count_notice(0, "log") == FloodDecision::Handle).count();
+        assert!(logs < 3_000);
+        for method in ["editor.submit", "registerTool", "on", "unregisterProvider"] {
+            assert_eq!(guard.count_notice(0, method), FloodDecision::Handle, "{method}");
+        }
     }
 }

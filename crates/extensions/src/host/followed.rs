@@ -1,4 +1,4 @@
-//! Events that extensions only observe: messages, tool calls and names, as the clients of the session see them. The session is
+//! Events that extensions only observe: tool calls, names and messages outside turns, as the clients of the session see them. The session is
 //! followed only if an extension has a handler for one of these events.
 
 use std::collections::HashMap;
@@ -53,14 +53,11 @@ struct EventTranslator {
 impl EventTranslator {
     fn translate(&mut self, event: &ClientEvent) -> Vec<Value> {
         match event {
-            ClientEvent::DraftStarted { off_path: false, .. } => {
-                vec![json!({ "type": "message_start", "message": { "role": "assistant", "content": [] } })]
-            }
             ClientEvent::Entry(entry) => {
                 let Ok(line) = serde_json::from_slice::<Value>(entry.entry.bytes()) else {
                     return Vec::new();
                 };
-                self.translate_entry(&line, entry.draft_id.is_some())
+                self.translate_entry(&line)
             }
             ClientEvent::ToolStarted { call, name, arguments } => {
                 self.calls.insert(call.clone(), (name.clone(), arguments.clone()));
@@ -79,7 +76,7 @@ impl EventTranslator {
         }
     }
 
-    fn translate_entry(&mut self, entry: &Value, is_draft: bool) -> Vec<Value> {
+    fn translate_entry(&mut self, entry: &Value) -> Vec<Value> {
         let message = match entry["type"].as_str() {
             Some("message") => entry["message"].clone(),
             Some("custom_message") => custom_message(entry),
@@ -88,9 +85,6 @@ impl EventTranslator {
             }
             _ => return Vec::new(),
         };
-        if message["role"] == "system" {
-            return Vec::new();
-        }
         let mut events = Vec::new();
         if let Some(call) = message["toolCallId"].as_str().filter(|call| self.calls.contains_key(*call)) {
             let mut event = self.tool_event("tool_execution_end", call);
@@ -99,10 +93,11 @@ impl EventTranslator {
             self.calls.remove(call);
             events.push(event);
         }
-        if !is_draft {
+        // Hooks are asked about the messages of a turn, so their events come from there.
+        if !matches!(message["role"].as_str(), Some("system" | "user" | "assistant" | "toolResult")) {
             events.push(json!({ "type": "message_start", "message": message }));
+            events.push(json!({ "type": "message_end", "message": message }));
         }
-        events.push(json!({ "type": "message_end", "message": message }));
         events
     }
 
@@ -147,17 +142,16 @@ mod tests {
     }
 
     #[test]
-    fn messages_start_and_end_once() {
+    fn messages_of_extensions_start_and_end() {
         let mut translator = EventTranslator::default();
-        let started = ClientEvent::DraftStarted { id: "a".into(), off_path: false };
-        assert_eq!(names(&translator.translate(&started)), ["message_start"]);
         let line =
             |role: &str| json!({ "type": "message", "id": "a", "message": { "role": role, "content": [] } });
-        assert_eq!(names(&translator.translate(&entry(&line("assistant"), Some("a")))), ["message_end"]);
-        let events = translator.translate(&entry(&line("user"), None));
+        let events = translator.translate(&entry(&line("bashExecution"), None));
         assert_eq!(names(&events), ["message_start", "message_end"]);
-        assert_eq!(events[1]["message"]["role"], "user");
-        assert!(translator.translate(&entry(&line("system"), None)).is_empty());
+        assert_eq!(events[1]["message"]["role"], "bashExecution");
+        for role in ["system", "user", "assistant"] {
+            assert!(translator.translate(&entry(&line(role), None)).is_empty(), "{role}");
+        }
     }
 
     #[test]
@@ -170,7 +164,7 @@ mod tests {
         let message = json!({ "role": "toolResult", "toolCallId": "c1", "content": [], "isError": true });
         let events =
             translator.translate(&entry(&json!({ "type": "message", "id": "b", "message": message }), None));
-        assert_eq!(names(&events), ["tool_execution_end", "message_start", "message_end"]);
+        assert_eq!(names(&events), ["tool_execution_end"]);
         assert_eq!(events[0]["isError"], true);
     }
 }

@@ -7,18 +7,21 @@ use async_trait::async_trait;
 use osier_agent::hooks::{
     CommandDecision, CommandLine, CompactionDecision, CompactionPreparation, ForkPreparation, Hook,
     HookCommand, HookContext, HookEvent, HookResult, MoveDecision, MovePreparation, Permission,
-    PromptDecision, PromptPreparation, RequestPurpose, StoredPrompt, SwitchPreparation, ToolCallDecision,
-    ToolResultChange, TurnChange,
+    PromptDecision, PromptPreparation, RequestPurpose, StepChange, StepEnd, StoredPrompt, SwitchPreparation,
+    ToolCallDecision, ToolResultChange, TurnChange, UserCommandDecision,
 };
+use osier_agent::{AgentModels, PromptLibrary};
 use osier_model::{Message, Request};
 use osier_protocol::{CustomMessage, ExtensionInput, Image, PromptTiming};
 use osier_session::Session;
+use osier_tools::user_bash::UserCommand;
 use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ExtensionHost;
 use super::extension::TimeLimit;
+use super::providers::ExtendedModels;
 use super::session::SessionExtensions;
 use super::toolbox::ExtendedTools;
 use crate::frame::Failure;
@@ -61,6 +64,8 @@ struct ToolCallAnswer {
 struct TurnAnswer {
     message: Option<CustomMessage>,
     system_prompt: Option<String>,
+    /// The sections of the system prompt, if the handler changed them.
+    sections: Option<Map<String, Value>>,
 }
 
 /// The answer to `context`: all messages of the request.
@@ -85,6 +90,10 @@ impl Hook for ExtensionHost {
         // An agent that starts later in the same session has the same tools.
         let _ = slot.built_in_tools.set(tools.clone());
         Arc::new(ExtendedTools::new(tools, slot))
+    }
+
+    fn extend_models(&self, session: &Session, models: AgentModels) -> AgentModels {
+        ExtendedModels::extend(models, self.slot(session))
     }
 
     fn commands(&self, session: &Session) -> Vec<HookCommand> {
@@ -120,10 +129,16 @@ impl Hook for ExtensionHost {
         ctx: &HookContext<'_>,
     ) -> HookResult<MoveDecision> {
         let name = "session_before_tree";
+        let target = preparation.target_id.clone();
         let mut preparation = json!(preparation);
         remove_nulls(&mut preparation, &["customInstructions", "label"]);
         let event = json!({ "type": name, "preparation": preparation });
-        Ok(self.extensions(ctx).await.ask_before(name, &event, ctx.cancel).await.unwrap_or_default())
+        let extensions = self.extensions(ctx).await;
+        let mut decision: MoveDecision =
+            extensions.ask_before(name, &event, ctx.cancel).await.unwrap_or_default();
+        let given = extensions.take_given_summary(target.as_deref());
+        decision.summary = decision.summary.or(given);
+        Ok(decision)
     }
 
     async fn before_compaction(
@@ -158,7 +173,11 @@ impl Hook for ExtensionHost {
         ctx: &HookContext<'_>,
     ) -> HookResult<PromptDecision> {
         let (extensions, name) = (self.extensions(ctx).await, "input");
-        let source = if self.options.mode == super::ExtensionMode::Rpc { "rpc" } else { "interactive" };
+        let source = match self.options.mode {
+            _ if preparation.from_hook => "extension",
+            super::ExtensionMode::Rpc => "rpc",
+            _ => "interactive",
+        };
         let mut prompt = preparation.clone();
         for handler in extensions.handlers(name) {
             let mut event = json!({ "type": name, "text": prompt.text, "source": source });
@@ -187,14 +206,27 @@ impl Hook for ExtensionHost {
 
     async fn before_turn(&self, prompt: &StoredPrompt, ctx: &HookContext<'_>) -> HookResult<TurnChange> {
         let (extensions, name) = (self.extensions(ctx).await, "before_agent_start");
-        let mut change = TurnChange::default();
+        let (mut change, mut sections) = (TurnChange::default(), prompt.sections.clone());
         for handler in extensions.handlers(name) {
             let mut event = turn_event(name, &prompt.message);
             event["systemPrompt"] = json!(change.system_prompt.as_ref().unwrap_or(&prompt.system_prompt));
+            event["systemPromptOptions"] = json!({
+                "sections": sections,
+                "selectedTools": super::session_calls::active_tools(&extensions),
+                "cwd": extensions.session.header().cwd,
+                "promptGuidelines": [],
+                "contextFiles": [],
+                "skills": [],
+            });
             let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
             let Ok(Some(answer)) = answer else { continue };
             let answer: TurnAnswer = extensions.read_answer(&handler, name, answer).unwrap_or_default();
             change.messages.extend(answer.message);
+            if let Some(wanted) = answer.sections {
+                let before = change.system_prompt.as_ref().unwrap_or(&prompt.system_prompt);
+                change.system_prompt = Some(replace_sections(before, &sections, &wanted));
+                sections = wanted;
+            }
             change.system_prompt = answer.system_prompt.or(change.system_prompt);
         }
         Ok(change)
@@ -294,21 +326,72 @@ impl Hook for ExtensionHost {
         Ok(change)
     }
 
+    async fn edit_message(&self, message: &Value, ctx: &HookContext<'_>) -> HookResult<Option<Value>> {
+        Ok(self.extensions(ctx).await.edit_message(message, ctx).await)
+    }
+
+    async fn after_step(&self, step: &StepEnd, ctx: &HookContext<'_>) -> HookResult<StepChange> {
+        Ok(self.extensions(ctx).await.after_step(step, ctx).await)
+    }
+
+    async fn before_user_command(
+        &self,
+        command: &UserCommand,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<UserCommandDecision> {
+        self.extensions(ctx).await.before_user_command(command, ctx).await
+    }
+
+    async fn edit_headers(
+        &self,
+        headers: &[(String, String)],
+        ctx: &HookContext<'_>,
+    ) -> HookResult<Option<Vec<(String, String)>>> {
+        Ok(self.extensions(ctx).await.edit_headers(headers, ctx).await)
+    }
+
+    fn wants(&self, session: &Session, event: &str) -> bool {
+        self.loaded(session).is_none_or(|extensions| !extensions.handlers(event).is_empty())
+    }
+
+    fn prompt_folders(&self, session: &Session) -> PromptLibrary {
+        self.loaded(session).map(|extensions| extensions.prompt_folders()).unwrap_or_default()
+    }
+
     async fn observe(&self, event: &HookEvent, ctx: &HookContext<'_>) -> HookResult<()> {
         if matches!(event, HookEvent::SessionClosed) {
             self.unload(ctx.session);
             return Ok(());
         }
-        if matches!(event, HookEvent::SessionOpened) {
+        // `after_step` asks the handlers of `turn_end`.
+        if matches!(event, HookEvent::SessionOpened | HookEvent::StepEnded { .. }) {
             return Ok(());
         }
-        let extensions = self.extensions(ctx).await;
-        if matches!(event, HookEvent::AgentStarted { .. }) {
+        // Other agents of the session share its extensions, which learn about the first start and the last end.
+        let is_shared = match event {
+            HookEvent::AgentStarted { .. } => !self.agent_started(ctx.session),
+            HookEvent::AgentEnded { .. } => !self.agent_ended(ctx.session),
+            _ => false,
+        };
+        let extensions = self.load(ctx.session).await;
+        let is_connected = extensions.connect(ctx.agent);
+        // The main agent may start while others work.
+        if matches!(event, HookEvent::AgentStarted { .. }) && (is_connected || !is_shared) {
             extensions.follow_agent();
         }
+        if is_shared {
+            return Ok(());
+        }
         extensions.observe(event.name(), || super::observed::to_event(event)).await;
-        if matches!(event, HookEvent::AgentEnded { .. }) {
-            self.unload(ctx.session);
+        match event {
+            HookEvent::AgentStarted { previous_session_file, .. } => {
+                extensions.discover_resources("startup").await;
+                if let Some(previous) = previous_session_file {
+                    self.connect_successor(previous, &extensions);
+                }
+            }
+            HookEvent::AgentEnded { .. } => self.unload(ctx.session),
+            _ => {}
         }
         Ok(())
     }
@@ -325,6 +408,9 @@ impl ExtensionHost {
         remove_nulls(&mut event, &["targetSessionFile"]);
         let extensions = self.extensions(ctx).await;
         let answer: CancelAnswer = extensions.ask_before(name, &event, ctx.cancel).await.unwrap_or_default();
+        if answer.cancel {
+            extensions.refuse_replacement();
+        }
         Ok(if answer.cancel { Permission::Refuse } else { Permission::Allow })
     }
 }
@@ -350,6 +436,20 @@ fn streaming_behavior(when: PromptTiming) -> Option<&'static str> {
         PromptTiming::FollowUp | PromptTiming::FollowUpLater => Some("followUp"),
         PromptTiming::Now | PromptTiming::NoTurn => None,
     }
+}
+
+/// A system prompt in which sections changed. New text is marked with the name of its section.
+fn replace_sections(prompt: &str, old: &Map<String, Value>, new: &Map<String, Value>) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut prompt = prompt.to_owned();
+    for (name, before) in old.iter().filter(|(name, before)| new.get(*name) != Some(before)) {
+        let after = new.get(name).map(text).unwrap_or_default();
+        prompt = prompt.replacen(&text(before), &after, 1);
+    }
+    for (name, added) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+        prompt.push_str(&format!("\n\n<{name}>\n{}\n</{name}>", text(added)));
+    }
+    prompt
 }
 
 /// A request as handlers see it: the parts that all providers have.

@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::extension::{Extension, ExtensionState, TimeLimit};
 use super::flood::{FloodDecision, FloodGuard, MAX_OPEN_CALLS};
+use super::launcher::ExtensionEngine;
+use super::node::NodeCommand;
 use super::process::{ExtensionProcess, FrameReceiver, ProcessEnd, RequestResult};
 use super::session::{Handler, ProcessNumber, SessionExtensions};
 use super::system::system_facts;
@@ -36,7 +38,7 @@ impl FrameReceiver for ProcessReceiver {
     fn receive(&self, frame: Frame) {
         let Some(session) = self.session.upgrade() else { return };
         match &frame {
-            Frame::Notice { extension, .. } => match self.flood.count_notice(*extension) {
+            Frame::Notice { extension, method, .. } => match self.flood.count_notice(*extension, method) {
                 FloodDecision::Handle => session.receive(self.process, frame),
                 FloodDecision::Report => session.report_flood(self.process, *extension),
                 FloodDecision::Drop => {}
@@ -61,10 +63,12 @@ impl FrameReceiver for ProcessReceiver {
     }
 }
 
-/// The extensions of one process.
+/// The extensions of one process. One in Node has a process of its own.
 #[derive(Debug)]
 struct ProcessGroup {
-    key: (ExtensionOrigin, Grants),
+    /// `None` in Node.
+    key: Option<(ExtensionOrigin, Grants)>,
+    number: ProcessNumber,
     process: Arc<ExtensionProcess>,
     count: u32,
 }
@@ -86,28 +90,26 @@ impl SessionExtensions {
             return;
         }
         self.create_data_folder();
+        // The process that inspects becomes the first one that runs extensions in the sandbox.
+        let inspector = self.new_process(0, ExtensionEngine::Sandbox);
         let mut groups: Vec<ProcessGroup> = Vec::new();
-        // The process that inspects becomes the first one that runs extensions.
-        let mut spare = Some(self.new_process(0));
-        let inspector = spare.clone();
         let mut extensions = Vec::new();
         for source in sources {
-            let Some(process) = &inspector else { break };
-            let Some((manifest, state)) = self.inspect(process, &source).await else { continue };
-            let key = (source.origin, manifest.grants());
-            let at = groups.iter().position(|group| group.key == key).unwrap_or_else(|| {
-                let process = spare.take().unwrap_or_else(|| self.new_process(groups.len()));
-                groups.push(ProcessGroup { key, process, count: 0 });
-                groups.len() - 1
-            });
-            let group = &mut groups[at];
-            let place = (at, group.count);
+            let Some((manifest, state)) = self.inspect(&inspector, &source).await else { continue };
+            let group = match self.group_of(&mut groups, &inspector, &source, &manifest).await {
+                Ok(group) => group,
+                Err(failure) => {
+                    self.report_load_failure(&source, failure);
+                    continue;
+                }
+            };
+            let place = (group.number, group.count);
             group.count += 1;
             extensions.push(Arc::new(Extension::new(source, manifest, place, group.process.clone(), state)));
         }
         self.set_extensions(extensions);
-        for number in 0..groups.len() {
-            self.prepare_process(number).await;
+        for group in &groups {
+            self.prepare_process(group.number).await;
         }
         for extension in self.all() {
             if extension.is_in(ExtensionState::Loaded) {
@@ -115,6 +117,43 @@ impl SessionExtensions {
             }
         }
         self.finish_loading();
+    }
+
+    /// The process for an extension: one that it can share, or a new one.
+    async fn group_of<'a>(
+        self: &Arc<SessionExtensions>,
+        groups: &'a mut Vec<ProcessGroup>,
+        inspector: &Arc<ExtensionProcess>,
+        source: &ExtensionSource,
+        manifest: &ExtensionManifest,
+    ) -> Result<&'a mut ProcessGroup, Failure> {
+        let grants = manifest.grants();
+        let in_node = manifest.needs.get(&Grant::Node);
+        let key = in_node.is_none().then(|| (source.origin, grants.clone()));
+        let known = groups.iter().position(|group| key.is_some() && group.key == key);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let number = groups.len() + 1;
+                let (number, process) = match in_node {
+                    Some(place) => {
+                        let directory = self.session.header().cwd.as_ref();
+                        let command = NodeCommand::new(&self.options, directory, &source.path, &grants).await;
+                        let command = command.map_err(|reason| {
+                            Failure::new(format!("it needs Node ({place}), and {reason}"))
+                        })?;
+                        (number, self.new_process(number, ExtensionEngine::Node(command)))
+                    }
+                    None if groups.iter().any(|group| group.number == 0) => {
+                        (number, self.new_process(number, ExtensionEngine::Sandbox))
+                    }
+                    None => (0, inspector.clone()),
+                };
+                groups.push(ProcessGroup { key, number, process, count: 0 });
+                groups.len() - 1
+            }
+        };
+        Ok(&mut groups[at])
     }
 
     fn has_too_many_calls(&self) -> bool {
@@ -128,10 +167,14 @@ impl SessionExtensions {
         }
     }
 
-    fn new_process(self: &Arc<SessionExtensions>, number: ProcessNumber) -> Arc<ExtensionProcess> {
+    fn new_process(
+        self: &Arc<SessionExtensions>,
+        number: ProcessNumber,
+        engine: ExtensionEngine,
+    ) -> Arc<ExtensionProcess> {
         let receiver =
             ProcessReceiver { session: Arc::downgrade(self), process: number, flood: FloodGuard::default() };
-        Arc::new(ExtensionProcess::new(&self.options.launcher, Arc::new(receiver)))
+        Arc::new(ExtensionProcess::new(&self.options.launcher, engine, Arc::new(receiver)))
     }
 
     /// What an extension needs, and whether it may run. `None` if it cannot.
@@ -160,13 +203,6 @@ impl SessionExtensions {
     fn decide(&self, source: &ExtensionSource, manifest: &ExtensionManifest) -> Option<ExtensionState> {
         let path = source.path.display().to_string();
         let refuse = |text: String| self.report(&path, "load", &Failure::new(text));
-        if let Some(place) = manifest.needs.get(&Grant::Node) {
-            self.report_load_failure(
-                source,
-                Failure::new(format!("it needs Node ({place}), which Osier does not start")),
-            );
-            return None;
-        }
         let decision = match source.origin {
             ExtensionOrigin::CommandLine => GrantDecision::Allowed,
             _ if manifest.needs.is_empty() => GrantDecision::Allowed,
@@ -248,6 +284,7 @@ impl SessionExtensions {
     /// Counts the end of a process against the extensions that were at work, and starts it again for the others.
     fn handle_process_end(self: &Arc<SessionExtensions>, number: ProcessNumber, end: &ProcessEnd) {
         let group = || self.all().iter().filter(|extension| extension.process_number == number);
+        group().for_each(|extension| self.take_back(extension));
         let is_culprit =
             |extension: &&Arc<Extension>| end.busy.is_empty() || end.busy.contains(&extension.number);
         for extension in
@@ -304,6 +341,8 @@ impl SessionExtensions {
                 "agentDir": self.options.data_folder,
                 "variables": self.options.visible_variables(&extension.grants),
                 "isProjectTrusted": self.options.catalog.is_trusted(directory.as_ref()),
+                "themes": self.options.themes,
+                "themeTokens": osier_protocol::THEME_TOKENS,
             },
         });
         extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
@@ -363,7 +402,7 @@ fn grant_question(extension: &Extension) -> DialogQuestion {
 }
 
 impl ExtensionOptions {
-    fn file_rules(&self, directory: &Path, entry: &Path, grants: &Grants) -> FileRules {
+    pub(super) fn file_rules(&self, directory: &Path, entry: &Path, grants: &Grants) -> FileRules {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         FileRules {
             cwd: directory.to_owned(),

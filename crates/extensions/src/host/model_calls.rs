@@ -97,7 +97,7 @@ pub(super) async fn complete(call: &ExtensionCall) -> Result<Value, Failure> {
 }
 
 /// Milliseconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

@@ -4,15 +4,21 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 use tokio::process::Child;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::launcher::{ExtensionLauncher, LaunchedProcess};
-use crate::frame::{Failure, Frame, FrameError, MAX_FRAME, Outcome, VERSION};
+use super::frame_queue::FrameQueue;
+use super::launcher::{ExtensionEngine, ExtensionLauncher, LaunchedProcess};
+use crate::frame::{FIRST_NODE_CALL, Failure, Frame, FrameError, MAX_FRAME, Outcome, VERSION};
+
+/// How long a process may take to inspect an extension, or to confine itself.
+const ASK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a request ended.
 pub(crate) type RequestResult = Result<Box<RawValue>, Failure>;
@@ -38,6 +44,7 @@ pub(crate) struct ProcessEnd {
 #[derive(Debug)]
 pub(crate) struct ExtensionProcess {
     launcher: ExtensionLauncher,
+    engine: ExtensionEngine,
     receiver: Arc<dyn FrameReceiver>,
     last_id: AtomicU64,
     run: Mutex<ProcessRun>,
@@ -46,7 +53,10 @@ pub(crate) struct ExtensionProcess {
 /// One run of the process, from its start to its end.
 #[derive(Debug, Clone)]
 struct ProcessRun {
-    frames: mpsc::UnboundedSender<Vec<u8>>,
+    /// `None` before the first start.
+    frames: Option<Arc<FrameQueue>>,
+    /// For the responses to synchronous calls of Node.
+    call_responses: Option<Arc<FrameQueue>>,
     pending: Arc<PendingRequests>,
     /// Canceled to kill the process.
     kill: CancellationToken,
@@ -57,7 +67,16 @@ impl ProcessRun {
     fn ended() -> ProcessRun {
         let (kill, pending) = (CancellationToken::new(), Arc::default());
         kill.cancel();
-        ProcessRun { frames: mpsc::unbounded_channel().0, pending, kill }
+        ProcessRun { frames: None, call_responses: None, pending, kill }
+    }
+
+    /// Writes a frame, or nothing if the process has ended: `follow` reports that.
+    fn send(&self, frame: &Frame) {
+        let is_call = matches!(frame, Frame::Response { id, .. } if *id >= FIRST_NODE_CALL);
+        let queue = if is_call { &self.call_responses } else { &self.frames };
+        if let Some(queue) = queue.as_ref().filter(|_| !self.kill.is_cancelled()) {
+            queue.send(&frame.to_line());
+        }
     }
 }
 
@@ -109,19 +128,25 @@ impl PendingRequests {
 
 impl ExtensionProcess {
     /// A process that is not started yet.
-    pub(crate) fn new(launcher: &ExtensionLauncher, receiver: Arc<dyn FrameReceiver>) -> ExtensionProcess {
-        let run = Mutex::new(ProcessRun::ended());
-        ExtensionProcess { launcher: launcher.clone(), receiver, last_id: AtomicU64::new(0), run }
+    pub(crate) fn new(
+        launcher: &ExtensionLauncher,
+        engine: ExtensionEngine,
+        receiver: Arc<dyn FrameReceiver>,
+    ) -> ExtensionProcess {
+        let (run, last_id) = (Mutex::new(ProcessRun::ended()), AtomicU64::new(0));
+        ExtensionProcess { launcher: launcher.clone(), engine, receiver, last_id, run }
     }
 
     /// Starts the process, which must not run.
     pub(crate) fn start(&self) -> io::Result<()> {
-        let LaunchedProcess { input, output, child } = self.launcher.start()?;
-        let (frames, queue) = mpsc::unbounded_channel();
-        let run = ProcessRun { frames, pending: Arc::default(), kill: CancellationToken::new() };
-        tokio::spawn(write_frames(input, queue));
+        let LaunchedProcess { input, call_input, output, child, helper } =
+            self.launcher.start(&self.engine)?;
+        let kill = CancellationToken::new();
+        let frames = Some(FrameQueue::start(input, kill.clone()));
+        let call_responses = call_input.map(|input| FrameQueue::start(input, kill.clone()));
+        let run = ProcessRun { frames, call_responses, pending: Arc::default(), kill };
         let output = BufReader::with_capacity(64 << 10, output);
-        tokio::spawn(follow(output, child, run.clone(), self.receiver.clone()));
+        tokio::spawn(follow(output, (child, helper), run.clone(), self.receiver.clone()));
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = run;
         self.send(&Frame::Hello { version: VERSION });
         Ok(())
@@ -132,8 +157,7 @@ impl ExtensionProcess {
     }
 
     pub(crate) fn send(&self, frame: &Frame) {
-        // If the process has ended, `follow` reports it.
-        let _ = self.run().frames.send(frame.to_line());
+        self.run().send(frame);
     }
 
     /// Sends a request. Returns its id and where the response arrives.
@@ -147,18 +171,24 @@ impl ExtensionProcess {
         let (response, receiver) = oneshot::channel();
         let run = self.run();
         run.pending.lock().insert(id, PendingRequest { extension, response });
-        let frame = Frame::Request { extension, id, method: method.to_owned(), params };
-        let _ = run.frames.send(frame.to_line());
+        run.send(&Frame::Request { extension, id, method: method.to_owned(), params });
         if run.kill.is_cancelled() {
             run.pending.fail_all("the process of the extension has ended");
         }
         (id, receiver)
     }
 
-    /// Sends a request that concerns the process, and waits for the response.
+    /// Sends a request that concerns the process, and waits for the response. A process that does not answer is killed.
     pub(crate) async fn ask(&self, method: &str, params: Box<RawValue>) -> RequestResult {
-        let (_, response) = self.request(0, method, params);
-        response.await.unwrap_or_else(|_| Err(Failure::new("no response")))
+        let (id, response) = self.request(0, method, params);
+        match tokio::time::timeout(ASK_TIMEOUT, response).await {
+            Ok(response) => response.unwrap_or_else(|_| Err(Failure::new("no response"))),
+            Err(_) => {
+                self.forget(id);
+                self.end();
+                Err(Failure::new(format!("no answer within {} s", ASK_TIMEOUT.as_secs())))
+            }
+        }
     }
 
     /// Forgets a request whose response nobody needs.
@@ -189,24 +219,14 @@ impl Drop for ExtensionProcess {
     }
 }
 
-async fn write_frames(
-    mut input: Box<dyn AsyncWrite + Send + Unpin>,
-    mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
-) {
-    while let Some(line) = queue.recv().await {
-        if input.write_all(&line).await.is_err() || input.flush().await.is_err() {
-            break;
-        }
-    }
-}
-
 /// Reads frames until the process ends or is killed.
 async fn follow(
     mut output: impl AsyncBufRead + Unpin,
-    child: Option<Child>,
+    (child, helper): (Option<Child>, Option<Child>),
     run: ProcessRun,
     receiver: Arc<dyn FrameReceiver>,
 ) {
+    let group = ProcessGroup::led_by(child.as_ref());
     let ended = tokio::select! {
         ended = read_frames(&mut output, &run.pending, &*receiver) => ended,
         () = run.kill.cancelled() => Ok(()),
@@ -215,9 +235,11 @@ async fn follow(
     let mut status = None;
     if let Some(mut child) = child {
         // It may have ended by itself.
+        drop(group);
         let _ = child.start_kill();
         status = child.wait().await.ok();
     }
+    drop(helper);
     let culprit = run.pending.culprit().take();
     let reason = match (&culprit, ended) {
         (Some((_, reason)), _) => reason.clone(),
@@ -227,6 +249,26 @@ async fn follow(
     let busy = run.pending.fail_all(&reason);
     receiver
         .process_ended(ProcessEnd { reason, busy: culprit.map_or(busy, |(extension, _)| vec![extension]) });
+}
+
+/// A process that leads a group, with the programs that it started. All are killed when this is dropped.
+struct ProcessGroup(Option<Pid>);
+
+impl ProcessGroup {
+    fn led_by(child: Option<&Child>) -> ProcessGroup {
+        let id = child.and_then(Child::id).and_then(|id| i32::try_from(id).ok());
+        let leader = id.and_then(Pid::from_raw).filter(|pid| getpgid(Some(*pid)) == Ok(*pid));
+        ProcessGroup(leader)
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // It may have ended.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
 }
 
 /// Why a process ended by itself.

@@ -1,28 +1,36 @@
 //! The extensions of one session: finding their handlers, their connection to the agent, and reporting their failures.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use osier_agent::hooks::ExtensionSummary;
 use osier_agent::{WeakWorker, Worker};
+use osier_engine::Engine;
 use osier_protocol::ExtensionEvent;
-use osier_session::Session;
+use osier_session::{CursorId, Session};
 use osier_tools::{ToolContext, ToolSpec, Toolbox};
+use osier_tree::EntryId;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::ExtensionOptions;
 use super::extension::{Extension, ExtensionState, TimeLimit};
 use super::fetch::FetchState;
 use super::programs::RunningPrograms;
+use super::provider_stream::ProviderStream;
+use super::replacement::Replacement;
+use super::screen::ScreenState;
 use super::toolbox;
+use super::turn_gates::FoundResources;
+use super::{ExtensionHost, ExtensionOptions};
 use crate::frame::Failure;
 
-/// See the module documentation.
+/// See the module documentation. It has many fields because each is the state of one part of the API.
 #[derive(Debug)]
 pub(crate) struct SessionExtensions {
     pub(crate) session: Session,
+    host: Weak<ExtensionHost>,
     pub(crate) options: Arc<ExtensionOptions>,
     /// In the order of loading.
     extensions: OnceLock<Vec<Arc<Extension>>>,
@@ -35,19 +43,38 @@ pub(crate) struct SessionExtensions {
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
     /// The tools that extensions chose; `None` means all.
     active_tools: Mutex<Option<Vec<String>>>,
+    /// Templates and skills that extensions named.
+    resources: Mutex<Arc<Vec<FoundResources>>>,
     /// The contexts of running tools, by their token.
     pub(crate) running_tools: Mutex<HashMap<u64, ToolContext>>,
     /// Requests of extensions that can be canceled.
     pub(crate) open_calls: Mutex<HashMap<CallKey, CancellationToken>>,
+    /// Where the events of replies go that extensions stream, by their token.
+    pub(crate) provider_streams: Mutex<HashMap<u64, ProviderStream>>,
+    last_token: AtomicU64,
+    replacement: Mutex<Replacement>,
+    /// The summary for the move that an extension makes now.
+    given_summary: Mutex<Option<GivenSummary>>,
     pub(crate) programs: RunningPrograms,
     pub(crate) fetches: FetchState,
+    pub(crate) screen: ScreenState,
 }
+
+/// The events of what an extension waits for while it branches.
+const OWN_MOVES: [&str; 4] = ["session_before_tree", "session_tree", "session_before_fork", "session_fork"];
 
 /// The number of a process among those of the session.
 pub(crate) type ProcessNumber = usize;
 
 /// A request of an extension: the process, the extension, and the id, which each extension counts by itself.
 pub(crate) type CallKey = (ProcessNumber, u32, u64);
+
+/// The summary of the branch that an extension leaves with a move.
+#[derive(Debug)]
+pub(super) struct GivenSummary {
+    pub(super) target: Option<EntryId>,
+    pub(super) summary: ExtensionSummary,
+}
 
 #[derive(Debug, Default)]
 struct AgentLink {
@@ -60,12 +87,14 @@ impl SessionExtensions {
     /// Loads all extensions of the session's directory. Failures are reported, and the rest load.
     pub(crate) async fn load(
         session: Session,
+        host: Weak<ExtensionHost>,
         options: Arc<ExtensionOptions>,
         built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
     ) -> Arc<SessionExtensions> {
         let sources = options.catalog.extensions(session.header().cwd.as_ref());
         let extensions = Arc::new(SessionExtensions {
             session,
+            host,
             options,
             extensions: OnceLock::new(),
             is_loaded: AtomicBool::default(),
@@ -75,10 +104,16 @@ impl SessionExtensions {
             agent: Mutex::default(),
             built_in_tools,
             active_tools: Mutex::default(),
+            resources: Mutex::default(),
             running_tools: Mutex::default(),
             open_calls: Mutex::default(),
+            provider_streams: Mutex::default(),
+            last_token: AtomicU64::new(0),
+            replacement: Mutex::default(),
+            given_summary: Mutex::default(),
             programs: RunningPrograms::default(),
             fetches: FetchState::default(),
+            screen: ScreenState::default(),
         });
         extensions.load_all(sources).await;
         extensions
@@ -135,24 +170,67 @@ impl SessionExtensions {
         *self.active_tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
     }
 
+    pub(super) fn set_resources(&self, found: Vec<FoundResources>) {
+        *self.resources.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
+    }
+
+    pub(super) fn resources(&self) -> Arc<Vec<FoundResources>> {
+        self.resources.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Whether the model may use a tool.
     pub(crate) fn is_active(&self, tool: &str) -> bool {
         let active = self.active_tools.lock().unwrap_or_else(PoisonError::into_inner);
         active.as_ref().is_none_or(|names| names.iter().any(|name| name == tool))
     }
 
-    /// The handlers of an event, in the order in which they are called.
+    /// A number that no other call of the session has.
+    pub(crate) fn next_token(&self) -> u64 {
+        self.last_token.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The handlers of an event, in the order in which they are called. An extension that waits for a move or a fork is not asked
+    /// about that.
     pub(crate) fn handlers(&self, event: &str) -> Vec<Handler> {
         let of_extension = |extension: &Arc<Extension>| {
             let registrations = extension.registrations();
             let ids = registrations.handlers.iter().filter(|(_, name)| name == event).map(|(id, _)| *id);
             ids.map(|id| Handler { extension: extension.clone(), id }).collect::<Vec<_>>()
         };
-        self.running().flat_map(of_extension).collect()
+        let is_move = OWN_MOVES.contains(&event);
+        let can_answer =
+            |extension: &&Arc<Extension>| !(is_move && extension.is_waiting.load(Ordering::SeqCst));
+        self.running().filter(can_answer).flat_map(of_extension).collect()
     }
 
     fn agent_link(&self) -> MutexGuard<'_, AgentLink> {
         self.agent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_given_summary(&self, given: Option<GivenSummary>) {
+        *self.given_summary.lock().unwrap_or_else(PoisonError::into_inner) = given;
+    }
+
+    /// The summary that an extension gave for a move to this entry.
+    pub(super) fn take_given_summary(&self, target: Option<&str>) -> Option<ExtensionSummary> {
+        let mut given = self.given_summary.lock().unwrap_or_else(PoisonError::into_inner);
+        given.take_if(|given| given.target.as_ref().map(EntryId::as_str) == target).map(|given| given.summary)
+    }
+
+    pub(super) fn engine(&self) -> Option<Engine> {
+        self.host.upgrade()?.engine.get().cloned()
+    }
+
+    pub(super) fn replacement(&self) -> MutexGuard<'_, Replacement> {
+        self.replacement.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends these extensions and loads them again.
+    pub(crate) async fn reload(&self) {
+        let agent = self.agent_link().worker.clone();
+        if let Some(host) = self.host.upgrade() {
+            host.reload(&self.session, agent.as_ref()).await;
+        }
     }
 
     /// The agent of the session, if it works.
@@ -160,9 +238,14 @@ impl SessionExtensions {
         self.agent_link().worker.as_ref()?.upgrade()
     }
 
-    /// Connects the extensions to the agent that hooks are asked for.
-    pub(crate) fn connect(self: &Arc<SessionExtensions>, agent: Option<&WeakWorker>) {
-        let Some(agent) = agent else { return };
+    /// Connects the extensions to the agent that hooks are asked for. An agent beside another, as in an explore, takes nothing from
+    /// it. Returns whether it is connected now.
+    pub(crate) fn connect(self: &Arc<SessionExtensions>, agent: Option<&WeakWorker>) -> bool {
+        let Some(agent) = agent else { return false };
+        let is_main = agent.upgrade().is_some_and(|worker| worker.cursor().id() == CursorId::MAIN);
+        if !is_main && self.worker().is_some() {
+            return false;
+        }
         let waiting = {
             let mut link = self.agent_link();
             link.worker = Some(agent.clone());
@@ -174,6 +257,7 @@ impl SessionExtensions {
         if let Some(worker) = agent.upgrade().filter(|_| has_questions && !is_asked()) {
             tokio::spawn(self.clone().ask_for_grants(worker));
         }
+        true
     }
 
     /// Ends all processes. Nothing is asked or reported any more.

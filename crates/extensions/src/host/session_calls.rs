@@ -1,21 +1,27 @@
 //! What extensions read and change in their session, and what they ask of its agent.
 
+use std::sync::Arc;
+
 use osier_agent::Worker;
+use osier_agent::hooks::HookCommand;
+use osier_protocol::query::{CommandSource, PromptCommand};
 use osier_protocol::{
-    ClientCommand, CommandReply, CustomMessage, Image, MoveCommand, MoveReply, Prompt, PromptTiming,
-    QueryAnswer, SessionQuery, ThinkingLevel,
+    ClientCommand, CommandReply, CustomMessage, Image, MessageContent, MoveCommand, MoveReply, Prompt,
+    PromptTiming, QueryAnswer, ReadyMessage, SessionQuery, ThinkingLevel,
 };
 use osier_session::{CommitOutcome, Session};
 use osier_store::StoreError;
 use osier_tree::{EntryId, Seq};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::calls::ExtensionCall;
+use super::extension::Extension;
 use super::hook::remove_nulls;
 use super::process::RequestResult;
 use super::session::SessionExtensions;
 use crate::frame::{Failure, null, to_raw};
+use crate::source::ExtensionOrigin;
 
 /// Answers a request by its method.
 pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult {
@@ -27,6 +33,11 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
             let LabelParams { id, label } = call.params()?;
             done(session.label(&id, label.as_deref()).await)
         }
+        "session.branch" => super::branching::branch(call).await.map(|id| to_raw(&id)),
+        "session.createBranched" => {
+            super::branching::create_branched_session(call).await.map(|location| to_raw(&location))
+        }
+        "session.context" => session_context(call).await.map(|context| to_raw(&context)),
         "session.name" => Ok(to_raw(&session.tree().marks().name())),
         "session.rename" => {
             let RenameParams { name } = call.params()?;
@@ -44,7 +55,7 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
             call.session.set_active_tools(names);
             Ok(null())
         }
-        "commands" => Ok(to_raw(&commands(&call.session))),
+        "commands" => commands(call).await,
         "agent.sendMessage" => send_message(call).await,
         "agent.sendUserMessage" => send_user_message(call).await,
         "agent.navigateTree" => navigate(call).await,
@@ -55,7 +66,19 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
             worker(call)?.wait_until_idle().await;
             Ok(null())
         }
-        "flag" => Ok(null()),
+        "agent.newSession" | "agent.switchSession" | "agent.fork" => {
+            super::replacement::replace(call, method).await.map(|answer| to_raw(&answer))
+        }
+        "agent.reload" => {
+            // It ends the process that asks, so nothing waits for it.
+            tokio::spawn({
+                let session = call.session.clone();
+                async move { session.reload().await }
+            });
+            call.cancel.cancelled().await;
+            Ok(null())
+        }
+        "flag" => super::flags::value(call).map(|value| to_raw(&value)),
         _ => Err(Failure::new(format!("{method} is not available in this version of Osier"))),
     }
 }
@@ -67,11 +90,21 @@ pub(super) fn abort(session: &SessionExtensions) {
     }
 }
 
+/// Ends the client as soon as nothing runs.
+pub(super) fn shutdown(session: &SessionExtensions) {
+    if let Some(worker) = session.worker() {
+        tokio::spawn(async move {
+            worker.wait_until_idle().await;
+            worker.request_quit();
+        });
+    }
+}
+
 fn worker(call: &ExtensionCall) -> Result<Worker, Failure> {
     call.session.worker().ok_or_else(|| Failure::new("no agent works in this session"))
 }
 
-fn failure(error: impl std::error::Error) -> Failure {
+pub(super) fn failure(error: impl std::error::Error) -> Failure {
     Failure::new(osier_engine::error_chain(&error))
 }
 
@@ -79,7 +112,7 @@ fn done(outcome: Result<CommitOutcome, osier_session::SessionError>) -> RequestR
     outcome.map(|_| null()).map_err(failure)
 }
 
-async fn send(call: &ExtensionCall, command: ClientCommand) -> Result<CommandReply, Failure> {
+pub(super) async fn send(call: &ExtensionCall, command: ClientCommand) -> Result<CommandReply, Failure> {
     worker(call)?.send_from_hook(command).await.map_err(failure)
 }
 
@@ -166,6 +199,19 @@ async fn agent_state(call: &ExtensionCall) -> Result<Value, Failure> {
     }))
 }
 
+/// The messages of the path as the model gets them, with its model and thinking level.
+async fn session_context(call: &ExtensionCall) -> Result<Value, Failure> {
+    let worker = worker(call)?;
+    let choice = worker.model_choice().await.map_err(failure)?;
+    let answer = osier_engine::answer_query(&worker, SessionQuery::Context).await.map_err(failure)?;
+    let QueryAnswer::Context { messages } = answer else { return Ok(Value::Null) };
+    Ok(json!({
+        "messages": messages,
+        "thinkingLevel": choice.thinking.name(),
+        "model": { "provider": choice.model.provider, "modelId": choice.model.id },
+    }))
+}
+
 /// The tokens of the context. Unknown right after a compaction.
 async fn context_usage(call: &ExtensionCall) -> Result<Value, Failure> {
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
@@ -184,7 +230,7 @@ struct ActiveToolsParams {
     names: Vec<String>,
 }
 
-fn active_tools(session: &SessionExtensions) -> Vec<String> {
+pub(super) fn active_tools(session: &SessionExtensions) -> Vec<String> {
     let names = session.all_tools().into_iter().map(|spec| spec.name);
     names.filter(|name| session.is_active(name)).collect()
 }
@@ -194,9 +240,34 @@ fn all_tools(session: &SessionExtensions) -> Value {
     session.all_tools().iter().map(describe).collect()
 }
 
-fn commands(session: &SessionExtensions) -> Value {
-    let describe = |command: &osier_agent::hooks::HookCommand| json!({ "name": command.name, "description": command.description, "source": "extension" });
-    session.command_list().iter().map(describe).collect()
+/// Extensions do not see what is built in, as in pi.
+const BUILT_IN_PROMPT: &str = "init";
+
+/// The commands of extensions, and the prompts and skills of the user.
+async fn commands(call: &ExtensionCall) -> RequestResult {
+    let describe = |(command, extension, _): &(HookCommand, Arc<Extension>, String)| json!({ "name": command.name, "description": command.description, "source": "extension", "sourceInfo": source_info(extension) });
+    let mut commands: Vec<Value> = call.session.named_commands().iter().map(describe).collect();
+    if let Some(worker) = call.session.worker()
+        && let QueryAnswer::Commands { commands: known } =
+            osier_engine::answer_query(&worker, SessionQuery::Commands).await.map_err(failure)?
+    {
+        let is_of_user = |command: &&PromptCommand| {
+            command.source != CommandSource::Extension && command.name != BUILT_IN_PROMPT
+        };
+        let of_user = known.iter().filter(is_of_user);
+        commands.extend(of_user.map(|command| json!({ "name": command.name, "description": command.description, "source": command.source, "sourceInfo": {} })));
+    }
+    Ok(to_raw(&commands))
+}
+
+/// Where an extension comes from, in the words of pi.
+fn source_info(extension: &Extension) -> Value {
+    let (source, scope) = match extension.source.origin {
+        ExtensionOrigin::CommandLine => ("cli", "temporary"),
+        ExtensionOrigin::User => ("auto", "user"),
+        ExtensionOrigin::Project => ("auto", "project"),
+    };
+    json!({ "path": extension.path, "source": source, "scope": scope, "origin": "top-level" })
 }
 
 #[derive(Debug, Deserialize)]
@@ -227,6 +298,9 @@ struct SendUserMessageParams {
     content: UserContent,
     #[serde(default)]
     deliver_as: Option<String>,
+    /// Run the command or expand the template that the text names.
+    #[serde(default)]
+    expand_prompt_templates: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -237,7 +311,7 @@ enum UserContent {
 }
 
 async fn send_user_message(call: &ExtensionCall) -> RequestResult {
-    let SendUserMessageParams { content, deliver_as } = call.params()?;
+    let SendUserMessageParams { content, deliver_as, expand_prompt_templates } = call.params()?;
     let prompt = match content {
         UserContent::Text(text) => Prompt::text(text),
         UserContent::Blocks(blocks) => blocks_prompt(&blocks),
@@ -247,7 +321,19 @@ async fn send_user_message(call: &ExtensionCall) -> RequestResult {
         Some("followUp") => PromptTiming::FollowUp,
         _ => PromptTiming::Now,
     };
-    send(call, ClientCommand::timed_prompt(prompt, when)).await.map(|_| null())
+    if expand_prompt_templates {
+        return worker(call)?.run_from_hook(prompt, when).await.map(|_| null()).map_err(failure);
+    }
+    send(call, ClientCommand::timed_prompt(literal(prompt), when)).await.map(|_| null())
+}
+
+/// A prompt that is sent as it is, although it begins with a slash.
+fn literal(prompt: Prompt) -> Prompt {
+    if !prompt.text.trim_start().starts_with('/') || !prompt.images.is_empty() {
+        return prompt;
+    }
+    let content = MessageContent::Text(prompt.text);
+    Prompt { message: Some(Box::new(ReadyMessage::User { content, extra: Map::new() })), ..Prompt::default() }
 }
 
 fn blocks_prompt(blocks: &[Value]) -> Prompt {

@@ -1,20 +1,30 @@
 //! Extensions in an engine with a scripted model. They run in a thread of the test.
 
+mod branching;
 mod components;
 mod examples;
 mod gates;
+mod hostile;
 mod models;
 mod node;
 mod observers;
+mod requests;
+mod screen;
+mod seeds;
 mod sessions;
+mod sidecar;
+mod system_prompt;
 mod tools;
+mod turn_gates;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use osier_agent::hooks::SessionStartReason;
 use osier_engine::{
-    AgentSpec, ConfiguredStore, Engine, EngineConfig, Hooks, KeepWhen, LocalClient, ModelCatalog, NewSession,
-    Workspace,
+    AgentSpec, AgentStart, ConfiguredStore, Engine, EngineConfig, Hooks, KeepWhen, LocalClient, ModelCatalog,
+    NewSession, Workspace,
 };
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{Environment, Message, Registry};
@@ -24,39 +34,54 @@ use osier_tools::{CommandEnv, ToolContext, ToolSet};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions};
+use super::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, FlagValues};
 use crate::source::{ExtensionOrigin, ExtensionSource};
 
 /// A session with extensions.
 struct TestSession {
+    engine: Engine,
     client: LocalClient,
+    host: Arc<ExtensionHost>,
     model: ScriptedModel,
     events: EventStream,
     folder: TempDir,
 }
 
+/// Writes extensions into a folder.
+fn write_files(extensions: &[&str]) -> (TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |(number, text): (usize, &&str)| {
+        let path = folder.path().join(format!("extension{number}.ts"));
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let files = extensions.iter().enumerate().map(write).collect();
+    (folder, files)
+}
+
 impl TestSession {
     /// A session with these extensions, which may do everything, and a model with these replies.
     async fn new(extensions: &[&str], turns: impl IntoIterator<Item = ScriptedTurn>) -> TestSession {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |(number, text): (usize, &&str)| {
-            let path = folder.path().join(format!("extension{number}.ts"));
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let files: Vec<PathBuf> = extensions.iter().enumerate().map(write).collect();
-        TestSession::start(folder, &files, turns).await
+        let (folder, files) = write_files(extensions);
+        TestSession::start(folder, &files, turns, ExtensionMode::Rpc).await
+    }
+
+    /// Like `new`, with the only client being a terminal.
+    async fn in_terminal(extensions: &[&str], turns: impl IntoIterator<Item = ScriptedTurn>) -> TestSession {
+        let (folder, files) = write_files(extensions);
+        TestSession::start(folder, &files, turns, ExtensionMode::Terminal).await
     }
 
     /// Like `new`, with extensions that exist.
     async fn with_files(files: &[PathBuf], turns: impl IntoIterator<Item = ScriptedTurn>) -> TestSession {
-        TestSession::start(tempfile::tempdir().unwrap(), files, turns).await
+        TestSession::start(tempfile::tempdir().unwrap(), files, turns, ExtensionMode::Rpc).await
     }
 
     async fn start(
         folder: TempDir,
         files: &[PathBuf],
         turns: impl IntoIterator<Item = ScriptedTurn>,
+        mode: ExtensionMode,
     ) -> TestSession {
         let source =
             |path: &PathBuf| ExtensionSource { path: path.clone(), origin: ExtensionOrigin::CommandLine };
@@ -64,20 +89,55 @@ impl TestSession {
         let host = ExtensionHost::new(ExtensionOptions {
             catalog: Box::new(sources),
             launcher: ExtensionLauncher::Thread,
-            mode: ExtensionMode::Rpc,
+            mode,
             data_folder: folder.path().join("data"),
             protected: Vec::new(),
+            themes: vec!["dark".to_owned()],
             variables: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
+            flags: FlagValues::default(),
         });
         let engine = engine(&folder, &host);
+        host.set_engine(engine.clone());
         let cwd = folder.path().to_string_lossy().into_owned();
         let new =
             NewSession { store: "file".to_owned(), cwd, agent: "main".to_owned(), keep: KeepWhen::Always };
         let live = engine.create(&new).await.unwrap();
         let model = ScriptedModel::new(turns);
         let client = engine.connect(&live, &agent(&folder, &model)).await.unwrap();
+        // A client that gives up does not take what waits for the first one.
+        let attached = match client.attach(None).now_or_never() {
+            Some(attached) => attached,
+            None => client.attach(None).await,
+        };
+        let events = attached.unwrap().events;
+        TestSession { engine, client, host, model, events, folder }
+    }
+
+    /// Does what a client does that opens a new session instead of this one.
+    async fn open_instead(&self) -> TestSession {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().to_string_lossy().into_owned();
+        let new =
+            NewSession { store: "file".to_owned(), cwd, agent: "main".to_owned(), keep: KeepWhen::Always };
+        let live = self.engine.create(&new).await.unwrap();
+        let previous_session_file = Some(osier_engine::session_location(self.client.live().session()));
+        let start = AgentStart { reason: SessionStartReason::New, previous_session_file };
+        let spec = AgentSpec { start, ..agent(&folder, &self.model) };
+        let client = self.engine.connect(&live, &spec).await.unwrap();
         let events = client.attach(None).await.unwrap().events;
-        TestSession { client, model, events, folder }
+        TestSession {
+            engine: self.engine.clone(),
+            client,
+            host: self.host.clone(),
+            model: self.model.clone(),
+            events,
+            folder,
+        }
+    }
+
+    /// The extensions of the session.
+    fn extensions(&self) -> Arc<super::session::SessionExtensions> {
+        self.host.loaded(self.client.live().session()).expect("they are loaded")
     }
 
     /// The working directory.
@@ -128,12 +188,30 @@ impl TestSession {
         }
     }
 
+    /// The next line of an extension's log.
+    async fn logged(&mut self) -> String {
+        let event =
+            self.until(|event| matches!(event, ClientEvent::Extension(ExtensionEvent::Log { .. }))).await;
+        match event {
+            ClientEvent::Extension(ExtensionEvent::Log { text, .. }) => text,
+            _ => String::new(),
+        }
+    }
+
     /// The next failure: its event and its text.
     async fn failed(&mut self) -> (String, String) {
+        let (event, error, _) = self.failed_at().await;
+        (event, error)
+    }
+
+    /// The next failure, and where it happened.
+    async fn failed_at(&mut self) -> (String, String, Vec<String>) {
         let event =
             self.until(|event| matches!(event, ClientEvent::Extension(ExtensionEvent::Failed { .. }))).await;
         match event {
-            ClientEvent::Extension(ExtensionEvent::Failed { event, error, .. }) => (event, error),
+            ClientEvent::Extension(ExtensionEvent::Failed { event, error, stack, .. }) => {
+                (event, error, stack)
+            }
             _ => Default::default(),
         }
     }
@@ -238,17 +316,4 @@ async fn events_of_the_bus_reach_other_extensions() {
     let mut session = TestSession::new(&[listener, sender], []).await;
     session.send("/tell all").await;
     assert_eq!(session.notified().await, "heard all");
-}
-
-#[tokio::test]
-async fn an_unknown_request_fails_with_its_name() {
-    let mut session = TestSession::new(
-        &["export default (pi) => pi.registerCommand('wait', { handler: async (_, ctx) => { await ctx.reload(); } });"],
-        [],
-    )
-    .await;
-    session.send("/wait").await;
-    let (event, error) = session.failed().await;
-    assert_eq!(event, "command");
-    assert!(error.contains("agent.reload is not available"), "{error}");
 }

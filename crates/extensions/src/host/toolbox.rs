@@ -1,6 +1,5 @@
 //! The tools of an agent with those of extensions. A tool of an extension replaces the built-in one with its name.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
@@ -22,7 +21,6 @@ use crate::grants::Grant;
 pub(crate) struct ExtendedTools {
     tools: Arc<dyn Toolbox>,
     session: LoadingSession,
-    last_token: AtomicU64,
 }
 
 /// What `execute` returns.
@@ -32,11 +30,12 @@ struct ToolResult {
     content: Vec<ResultBlock>,
     details: Value,
     is_error: bool,
+    terminate: bool,
 }
 
 impl ExtendedTools {
     pub(crate) fn new(tools: Arc<dyn Toolbox>, session: LoadingSession) -> ExtendedTools {
-        ExtendedTools { tools, session, last_token: AtomicU64::new(0) }
+        ExtendedTools { tools, session }
     }
 
     /// The extension that has the tool. The first one that registered a name has it.
@@ -56,6 +55,12 @@ impl Toolbox for ExtendedTools {
         let mut specs = add_tools(self.tools.specs(), session.running());
         specs.retain(|spec| session.is_active(&spec.name));
         specs
+    }
+
+    fn prompt_section(&self) -> Option<String> {
+        let session = self.session.get()?;
+        let names: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
+        describe_tools(session.running(), &names)
     }
 
     async fn preview(&self, call: &ToolCall, ctx: &ToolContext) -> Result<Preview, ToolOutcome> {
@@ -83,7 +88,7 @@ impl Toolbox for ExtendedTools {
         let Some((session, extension)) = self.find(&call.name) else {
             return self.tools.run(call, ctx).await;
         };
-        let token = self.last_token.fetch_add(1, Ordering::Relaxed);
+        let token = session.next_token();
         let updates = || session.running_tools.lock().unwrap_or_else(PoisonError::into_inner);
         updates().insert(token, ctx.clone());
         let params =
@@ -91,7 +96,9 @@ impl Toolbox for ExtendedTools {
         let result = extension.request("tool", &params, TimeLimit::None, &ctx.cancel).await;
         updates().remove(&token);
         let outcome = match result.map(|raw| serde_json::from_str::<ToolResult>(raw.get())) {
-            Ok(Ok(ToolResult { content, details, is_error })) => ToolOutcome { content, details, is_error },
+            Ok(Ok(ToolResult { content, details, is_error, terminate })) => {
+                ToolOutcome { content, details, is_error, ends_turn: terminate }
+            }
             Ok(Err(error)) => {
                 ToolOutcome::failed(format!("the tool {} returned an unexpected value: {error}", call.name))
             }
@@ -123,7 +130,7 @@ pub(super) async fn run_built_in(call: &ExtensionCall) -> Result<Value, Failure>
         return Err(Failure::new(format!("there is no built-in tool {name}")));
     }
     let inner = ToolCall { id: format!("extension-{token}"), name, arguments: params };
-    let ToolOutcome { content, details, is_error } = tools.run(inner, &ctx).await;
+    let ToolOutcome { content, details, is_error, .. } = tools.run(inner, &ctx).await;
     Ok(json!({ "content": content, "details": details, "isError": is_error }))
 }
 
@@ -139,22 +146,47 @@ pub(super) fn add_tools<'a>(
             match specs.iter().position(|spec| spec.name == tool.name) {
                 Some(at) if at < built_in && !replaced.contains(&at) => {
                     replaced.push(at);
-                    specs[at] = to_spec(tool);
+                    specs[at] = to_spec(tool, Some(specs[at].kind));
                 }
                 Some(_) => {}
-                None => specs.push(to_spec(tool)),
+                None => specs.push(to_spec(tool, None)),
             }
         }
     }
     specs
 }
 
-/// The user loaded the extension, so its tools run without approval, as its other code does.
-fn to_spec(tool: &RegisteredTool) -> ToolSpec {
+/// What tools of extensions want to have said in the system prompt: one line for each, and rules.
+fn describe_tools<'a>(
+    extensions: impl Iterator<Item = &'a Arc<Extension>>,
+    active: &[String],
+) -> Option<String> {
+    let (mut tools, mut rules) = (Vec::new(), Vec::new());
+    for extension in extensions {
+        for tool in extension.registrations().tools.iter().filter(|tool| active.contains(&tool.name)) {
+            tools.extend(tool.prompt_snippet.iter().map(|text| format!("- {}: {text}", tool.name)));
+            for rule in tool.prompt_guidelines.iter().flatten().map(|rule| format!("- {rule}")) {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+    }
+    let part = |title: &str, lines: Vec<String>| {
+        (!lines.is_empty()).then(|| format!("# {title}\n\n{}", lines.join("\n")))
+    };
+    let parts: Vec<String> =
+        part("More tools", tools).into_iter().chain(part("Rules for tools", rules)).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// What the user granted the extension is the approval of its tools. One that takes the place of a built-in tool needs the approval
+/// that the built-in one needs.
+fn to_spec(tool: &RegisteredTool, replaced: Option<ToolKind>) -> ToolSpec {
     ToolSpec {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.clone(),
-        kind: ToolKind::Neutral,
+        kind: replaced.unwrap_or(ToolKind::Neutral),
     }
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use osier_protocol::{Dialog, DialogQuestion, ExtensionEvent, ExtensionInput, UserAnswer};
+use osier_protocol::{Dialog, DialogQuestion, ExtensionEvent, FloatPlace, UserAnswer};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::calls::{ExtensionCall, read_params};
-use super::extension::{Extension, TimeLimit};
+use super::extension::Extension;
 use super::session::SessionExtensions;
 use crate::frame::Failure;
 
@@ -20,7 +19,7 @@ const MAX_COMPONENTS: u64 = 1_000_000;
 const MAX_EXTENSIONS: u64 = 1000;
 
 /// The id of a component for clients.
-fn component_id(extension: &Extension, number: u64) -> Result<u64, Failure> {
+pub(super) fn component_id(extension: &Extension, number: u64) -> Result<u64, Failure> {
     if number >= MAX_COMPONENTS {
         return Err(Failure::new("too many components"));
     }
@@ -28,17 +27,29 @@ fn component_id(extension: &Extension, number: u64) -> Result<u64, Failure> {
     Ok((process * MAX_EXTENSIONS + u64::from(extension.number)) * MAX_COMPONENTS + number)
 }
 
+/// The extension of a component, and the component's number there.
+pub(super) fn find_component(session: &SessionExtensions, component: u64) -> Option<(Arc<Extension>, u64)> {
+    let (owner, number) = (component / MAX_COMPONENTS, component % MAX_COMPONENTS);
+    let process = usize::try_from(owner / MAX_EXTENSIONS).ok()?;
+    let extension = u32::try_from(owner % MAX_EXTENSIONS).ok()?;
+    Some((session.find(process, extension)?, number))
+}
+
 #[derive(Debug, Deserialize)]
 struct ComponentParams {
     component: u64,
     #[serde(default)]
+    floating: bool,
+    #[serde(default)]
     lines: Vec<String>,
+    #[serde(default)]
+    place: Option<FloatPlace>,
 }
 
 /// Shows a component until the extension or the user ends it. It gets the keys.
 pub(super) async fn component(call: &ExtensionCall) -> Result<Value, Failure> {
-    let ComponentParams { component, .. } = call.params()?;
-    let dialog = Dialog::Component { component: component_id(&call.extension, component)? };
+    let ComponentParams { component, floating, .. } = call.params()?;
+    let dialog = Dialog::Component { component: component_id(&call.extension, component)?, floating };
     let name = call.extension.path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let question = DialogQuestion { title: name.unwrap_or_default(), dialog, timeout: None };
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
@@ -49,16 +60,28 @@ pub(super) async fn component(call: &ExtensionCall) -> Result<Value, Failure> {
 }
 
 /// Shows something that needs no id and no name, which an extension could forge.
-pub(super) fn show(session: &SessionExtensions, event: ExtensionEvent) -> Result<(), Failure> {
+pub(super) fn show(
+    session: &SessionExtensions,
+    extension: &Extension,
+    event: ExtensionEvent,
+) -> Result<(), Failure> {
     match event {
-        ExtensionEvent::Component { .. }
-        | ExtensionEvent::SetShortcut { .. }
-        | ExtensionEvent::Failed { .. }
-        | ExtensionEvent::Log { .. } => Err(Failure::new("ui.show cannot show this")),
-        event => {
-            session.show(event);
+        ExtensionEvent::Notify { .. }
+        | ExtensionEvent::SetStatus { .. }
+        | ExtensionEvent::SetWidget { .. }
+        | ExtensionEvent::SetTitle { .. }
+        | ExtensionEvent::SetFooter { .. }
+        | ExtensionEvent::SetHeader { .. }
+        | ExtensionEvent::SetEditorText { .. }
+        | ExtensionEvent::PasteToEditor { .. }
+        | ExtensionEvent::SetWorking { .. }
+        | ExtensionEvent::SetHiddenThinkingLabel { .. }
+        | ExtensionEvent::SetToolsExpanded { .. }
+        | ExtensionEvent::SetTheme { .. } => {
+            session.show_of(extension, event);
             Ok(())
         }
+        _ => Err(Failure::new("ui.show cannot show this")),
     }
 }
 
@@ -68,47 +91,9 @@ pub(super) fn draw_component(
     extension: &Extension,
     params: &serde_json::value::RawValue,
 ) -> Result<(), Failure> {
-    let ComponentParams { component, lines } = read_params(params)?;
-    session.show(ExtensionEvent::Component { component: component_id(extension, component)?, lines });
+    let ComponentParams { component, lines, place, .. } = read_params(params)?;
+    session.show(ExtensionEvent::Component { component: component_id(extension, component)?, lines, place });
     Ok(())
-}
-
-impl SessionExtensions {
-    /// Passes input of a client on to the extension that it is for.
-    pub(super) fn receive_input(self: &Arc<SessionExtensions>, input: &ExtensionInput) {
-        match input {
-            ExtensionInput::Size { columns, rows } => {
-                for extension in self.running() {
-                    extension.notice("ui.size", &json!({ "columns": columns, "rows": rows }));
-                }
-            }
-            ExtensionInput::Key { component, data } => {
-                let (owner, number) = (component / MAX_COMPONENTS, component % MAX_COMPONENTS);
-                let process = usize::try_from(owner / MAX_EXTENSIONS).unwrap_or(usize::MAX);
-                let extension = u32::try_from(owner % MAX_EXTENSIONS).unwrap_or(u32::MAX);
-                if let Some(extension) = self.find(process, extension) {
-                    extension.notice("component.input", &json!({ "component": number, "data": data }));
-                }
-            }
-            ExtensionInput::Shortcut { key } => self.run_shortcut(key),
-        }
-    }
-
-    /// Among extensions, the last one that registered a key has it.
-    fn run_shortcut(self: &Arc<SessionExtensions>, key: &str) {
-        let has = |extension: &&Arc<Extension>| {
-            extension.registrations().shortcuts.iter().any(|known| known == key)
-        };
-        let Some(extension) = self.all().iter().rev().find(has).cloned() else { return };
-        let (session, params) = (self.clone(), json!({ "key": key }));
-        tokio::spawn(async move {
-            let done =
-                extension.request("shortcut", &params, TimeLimit::None, &CancellationToken::new()).await;
-            if let Err(failure) = done {
-                session.report(&extension.path.display().to_string(), "shortcut", &failure);
-            }
-        });
-    }
 }
 
 /// Asks the user. `null` without an answer.

@@ -8,15 +8,16 @@ use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     Argument, BindingPattern, CallExpression, ExportAllDeclaration, ExportFromDeclaration, Expression,
     IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier, ImportExpression, MemberExpression,
-    ObjectPattern, VariableDeclarator,
+    ObjectPattern, ObjectPropertyKind, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
-use crate::child::{SourcePositions, StrippedSource, strip};
+use crate::child::{library_module, strip};
 use crate::grants::Grant;
 use crate::host::PLAIN_VARIABLES;
+use crate::inspect::FlagKind;
 
 /// The modules of Node, as far as they need a grant or Node itself.
 const NODE_MODULES: &[&str] = &[
@@ -64,27 +65,6 @@ const NODE_MODULES: &[&str] = &[
     "wasi",
     "worker_threads",
     "zlib",
-];
-
-/// The modules of Node that run without Node.
-const SANDBOX_MODULES: &[&str] = &[
-    "assert",
-    "buffer",
-    "child_process",
-    "crypto",
-    "events",
-    "fs",
-    "fs/promises",
-    "module",
-    "os",
-    "path",
-    "process",
-    "querystring",
-    "string_decoder",
-    "timers",
-    "timers/promises",
-    "url",
-    "util",
 ];
 
 /// Functions of `fs` that only read. Their names may end with `Sync`.
@@ -140,6 +120,8 @@ pub(super) struct Import {
 pub(super) struct SourceUses {
     pub(super) imports: Vec<Import>,
     pub(super) needs: BTreeMap<Grant, (u32, String)>,
+    /// The flags that it registers.
+    pub(super) flags: BTreeMap<String, FlagKind>,
     /// The line of an import whose module is not known.
     pub(super) dynamic: Option<u32>,
 }
@@ -147,7 +129,7 @@ pub(super) struct SourceUses {
 /// Whether a module belongs to Node and exists only there.
 pub(super) fn needs_node(name: &str) -> bool {
     let base = name.strip_prefix("node:").unwrap_or(name);
-    if SANDBOX_MODULES.contains(&base) {
+    if library_module(name).is_some() {
         return false;
     }
     name.starts_with("node:") || NODE_MODULES.contains(&base.split('/').next().unwrap_or(base))
@@ -155,9 +137,9 @@ pub(super) fn needs_node(name: &str) -> bool {
 
 /// Finds the uses in a source. The error names the line.
 pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String> {
-    let StrippedSource { code, positions } = match file.extension().and_then(|name| name.to_str()) {
+    let code = match file.extension().and_then(|name| name.to_str()) {
         Some("ts" | "tsx" | "mts" | "cts") => strip(file, source)?,
-        _ => StrippedSource { code: source.to_owned(), positions: SourcePositions::default() },
+        _ => source.to_owned(),
     };
     let allocator = Allocator::default();
     let mut parsed = Parser::new(&allocator, &code, SourceType::mjs()).parse();
@@ -173,31 +155,28 @@ pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String>
     let mut finder = UseFinder::default();
     finder.visit_program(&parsed.program);
     finder.add_modules();
-    let lines = LineNumbers::new(&code, &positions);
+    let lines = LineNumbers::new(&code);
     Ok(SourceUses {
         imports: finder.imports.into_iter().map(|(name, at)| Import { name, line: lines.line(at) }).collect(),
         needs: finder.needs.into_iter().map(|(grant, (at, code))| (grant, (lines.line(at), code))).collect(),
+        flags: finder.flags,
         dynamic: finder.dynamic.map(|at| lines.line(at)),
     })
 }
 
-/// Finds the line of an offset in the original source.
-struct LineNumbers<'a> {
+/// Finds the line of an offset.
+struct LineNumbers {
     starts: Vec<usize>,
-    positions: &'a SourcePositions,
 }
 
-impl<'a> LineNumbers<'a> {
-    fn new(code: &str, positions: &'a SourcePositions) -> LineNumbers<'a> {
+impl LineNumbers {
+    fn new(code: &str) -> LineNumbers {
         let starts = code.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        LineNumbers { starts: [0].into_iter().chain(starts).collect(), positions }
+        LineNumbers { starts: [0].into_iter().chain(starts).collect() }
     }
 
     fn line(&self, offset: u32) -> u32 {
-        let offset = offset as usize;
-        let line = self.starts.partition_point(|start| *start <= offset).max(1);
-        let column = offset - self.starts[line - 1] + 1;
-        self.positions.original(line as u32, column as u32).0
+        self.starts.partition_point(|start| *start <= offset as usize) as u32
     }
 }
 
@@ -208,10 +187,25 @@ struct BoundModule {
     at: u32,
 }
 
+/// The text of a property in the last argument of a call, if it is a literal.
+fn literal_property<'a>(call: &'a CallExpression<'_>, name: &str) -> Option<&'a str> {
+    let Some(Argument::ObjectExpression(object)) = call.arguments.last() else { return None };
+    object.properties.iter().find_map(|property| match property {
+        ObjectPropertyKind::ObjectProperty(property) if property.key.static_name()? == name => {
+            match &property.value {
+                Expression::StringLiteral(text) => Some(text.value.as_str()),
+                _ => None,
+            }
+        }
+        _ => None,
+    })
+}
+
 #[derive(Debug, Default)]
 struct UseFinder {
     imports: Vec<(String, u32)>,
     needs: BTreeMap<Grant, (u32, String)>,
+    flags: BTreeMap<String, FlagKind>,
     dynamic: Option<u32>,
     /// `fs` in `import * as fs from "fs"`.
     modules: HashMap<String, BoundModule>,
@@ -223,6 +217,22 @@ struct UseFinder {
 }
 
 impl UseFinder {
+    /// Osier calls the models of a provider, or its extension does.
+    fn add_provider(&mut self, call: &CallExpression<'_>) {
+        self.need(Grant::Network, call.span.start, "registerProvider");
+        if literal_property(call, "apiKey").is_some_and(|key| key.starts_with('!')) {
+            self.need(Grant::RunPrograms, call.span.start, "registerProvider");
+        }
+    }
+
+    fn add_flag(&mut self, call: &CallExpression<'_>) {
+        if let Some(Argument::StringLiteral(name)) = call.arguments.first() {
+            let is_text = literal_property(call, "type") == Some("string");
+            let kind = if is_text { FlagKind::String } else { FlagKind::Boolean };
+            self.flags.insert(name.value.to_string(), kind);
+        }
+    }
+
     fn need(&mut self, grant: Grant, at: u32, code: impl Into<String>) {
         self.needs.entry(grant).or_insert_with(|| (at, code.into()));
     }
@@ -416,11 +426,21 @@ impl<'a> Visit<'a> for UseFinder {
                 _ => self.dynamic = self.dynamic.or(Some(at)),
             }
         }
-        if let Some(member) = call.callee.as_member_expression()
-            && member.static_property_name() == Some("exec")
-            && may_run_program(call, member.object())
-        {
-            self.need(Grant::RunPrograms, at, "exec");
+        if let Some(member) = call.callee.as_member_expression() {
+            match member.static_property_name() {
+                Some("exec") if may_run_program(call, member.object()) => {
+                    self.need(Grant::RunPrograms, at, "exec");
+                }
+                Some("registerProvider") => self.add_provider(call),
+                Some("registerFlag") => self.add_flag(call),
+                Some("open" | "create" | "continueRecent" | "forkFrom" | "list" | "listAll")
+                    if is_identifier(member.object(), "SessionManager") =>
+                {
+                    self.need(Grant::ReadFiles, at, "SessionManager");
+                    self.need(Grant::WriteFiles, at, "SessionManager");
+                }
+                _ => {}
+            }
         }
         walk::walk_call_expression(self, call);
     }

@@ -41,10 +41,9 @@ pub(crate) async fn authenticate(
 ) -> Result<Response, ApiError> {
     // A browser lets every page open a WebSocket.
     let is_harmless = request.method().is_safe() && request.uri().path() != WEB_SOCKET;
-    let access = find_access(&gateway, is_harmless, request.headers())
-        .ok_or_else(|| ApiError::unauthorized("the request has no valid token"))?;
+    let access = find_access(&gateway, is_harmless, request.headers()).ok_or_else(ApiError::no_token)?;
     if access.access != GrantedAccess::Full && !is_read(&request) {
-        return Err(ApiError::forbidden("the token only allows reading one session"));
+        return Err(ApiError::read_only());
     }
     request.extensions_mut().insert(access);
     Ok(next.run(request).await)

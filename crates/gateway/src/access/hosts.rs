@@ -26,6 +26,8 @@ pub struct HostRules {
     pub https: bool,
 }
 
+const OTHER_SITE: &str = "the request comes from a page of another site; open the page of the gateway itself";
+
 impl HostRules {
     /// The host of a request, if the gateway answers to it.
     fn accepted_host(&self, uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
@@ -67,14 +69,14 @@ impl HostRules {
     /// What is wrong with the host or the origin of a request.
     pub(crate) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         let Some(host) = self.accepted_host(uri, headers) else {
-            return Err(ApiError::forbidden("the gateway does not answer to this host name"));
+            return Err(ApiError::forbidden(
+                "the gateway does not answer to this host name; use localhost, or start it with `--allow-host NAME`",
+            ));
         };
         match headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default()) {
-            Some(origin) if !self.is_own_page(origin, &host) => {
-                Err(ApiError::forbidden("the request comes from a page of another site"))
-            }
+            Some(origin) if !self.is_own_page(origin, &host) => Err(ApiError::forbidden(OTHER_SITE)),
             None if is_from_other_page(headers) && !is_navigation(method, headers) => {
-                Err(ApiError::forbidden("the request comes from a page of another site"))
+                Err(ApiError::forbidden(OTHER_SITE))
             }
             _ => Ok(()),
         }
@@ -91,6 +93,12 @@ fn is_from_other_page(headers: &HeaderMap) -> bool {
 fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
     let is = |name: &str, value: &str| headers.get(name).is_some_and(|given| given == value);
     *method == Method::GET && is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
+}
+
+/// Whether a request names a loopback host.
+pub(crate) fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
+    let header = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    header.as_ref().or(uri.authority()).is_some_and(|host| is_loopback(host.host()))
 }
 
 fn is_loopback(host: &str) -> bool {

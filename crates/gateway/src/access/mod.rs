@@ -11,7 +11,7 @@ pub(crate) use authenticate::{RequestAccess, authenticate};
 pub(crate) use grant::millis;
 pub use grant::{Grant, GrantKind, GrantedAccess};
 pub use hosts::HostRules;
-pub(crate) use hosts::check_host;
+pub(crate) use hosts::{check_host, names_loopback};
 pub(crate) use links::UsedLinks;
 pub use token::{GatewayToken, TokenError};
 pub use token_file::TokenFile;

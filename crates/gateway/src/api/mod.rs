@@ -5,10 +5,12 @@ pub(crate) mod branches;
 pub(crate) mod commands;
 pub(crate) mod engine;
 pub(crate) mod entries;
+pub(crate) mod explores;
 pub(crate) mod queries;
 pub(crate) mod rendered;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
+pub(crate) mod tasks;
 pub(crate) mod typed_entries;
 
 use serde::{Deserialize, Deserializer};

@@ -155,3 +155,29 @@ pub(crate) async fn fork_points(
 ) -> Result<Json<ForkPoints>, ApiError> {
     Ok(Json(ForkPoints { points: session.reader().await?.fork_points(all_branches).await? }))
 }
+
+/// What to search for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SearchParams {
+    /// Words that an entry must all have, a `"phrase"`, or `re:` and a regular expression.
+    query: String,
+}
+
+/// Entries that match a search.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FoundEntries {
+    /// In the order of the log, without those of deleted branches.
+    ids: Vec<EntryId>,
+}
+
+/// Searches the text and the labels of all entries of a session.
+#[utoipa::path(get, path = "/api/sessions/{id}/search", params(SessionPath, StoreParam, SearchParams), tag = "queries",
+    operation_id = "searchEntries",
+    responses((status = 200, description = "The entries", body = ref("#/components/schemas/FoundEntries"))))]
+pub(crate) async fn search(
+    session: NamedSession,
+    Params(SearchParams { query }): Params<SearchParams>,
+) -> Result<Json<FoundEntries>, ApiError> {
+    Ok(Json(FoundEntries { ids: session.reader().await?.search(query).await? }))
+}

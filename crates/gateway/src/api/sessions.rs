@@ -33,6 +33,12 @@ pub(crate) struct ListParams {
     agent_id: Option<String>,
     /// Words, a `"phrase"`, or `re:` and a regular expression. Searches names and messages.
     query: Option<String>,
+    /// For a query, how many matching messages of each session to return; at most 100.
+    #[serde(default)]
+    hits: usize,
+    /// The number of lines around each matching line; at most 100.
+    #[serde(default)]
+    context: usize,
     /// Only sessions with a name.
     #[serde(default)]
     named: bool,
@@ -49,8 +55,8 @@ pub(crate) async fn list(
     State(gateway): State<Arc<Gateway>>,
     Params(params): Params<ListParams>,
 ) -> Result<Json<SessionList>, ApiError> {
-    let ListParams { store, cwd, agent_id, query, named, subagents, limit } = params;
-    let request = ListSessions { store, cwd, agent_id, query, named, subagents, limit };
+    let ListParams { store, cwd, agent_id, query, hits, context, named, subagents, limit } = params;
+    let request = ListSessions { store, cwd, agent_id, query, hits, context, named, subagents, limit };
     match gateway.client().call(EngineRequest::ListSessions(request)).await? {
         EngineReply::Sessions(list) => Ok(Json(list)),
         _ => Err(unexpected_reply()),
@@ -79,8 +85,8 @@ pub(crate) async fn create(
     JsonBody(new): JsonBody<CreateSession>,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let store = new.store.unwrap_or_else(|| gateway.default_store().to_owned());
-    let first = || Some(gateway.directories().list().first()?.to_string_lossy().into_owned());
-    let cwd = new.cwd.or_else(first).unwrap_or_default();
+    let default = || gateway.default_directory().to_string_lossy().into_owned();
+    let cwd = new.cwd.unwrap_or_else(default);
     gateway.directories().check_new(Path::new(&cwd))?;
     let sessions = gateway.engine().sessions(&store).ok_or(EngineError::StoreNotFound { store })?;
     let init = SessionInit { id: new.id, cwd, agent_id: new.agent_id, title: new.title };
@@ -218,7 +224,9 @@ pub(crate) async fn fork(
     let fork = ForkOptions { session: session_ref, from, store: body.store, name: body.name };
     match session.gateway.client().call(EngineRequest::ForkSession(fork)).await? {
         EngineReply::Forked(forked) => Ok((StatusCode::CREATED, Json(forked))),
-        EngineReply::Cancelled => Err(ApiError::new(ErrorCode::Cancelled, "a hook refused the operation")),
+        EngineReply::Cancelled => {
+            Err(ApiError::new(ErrorCode::Cancelled, "an extension refused the operation"))
+        }
         _ => Err(unexpected_reply()),
     }
 }

@@ -35,7 +35,8 @@ pub(crate) async fn snapshot(
     Params(params): Params<SnapshotParams>,
 ) -> Result<Response, ApiError> {
     let generation = params.generation.as_deref().map(|text| u64::from_str_radix(text, 16)).transpose();
-    let generation = generation.map_err(|_| ApiError::invalid("`generation` is not a generation"))?;
+    let generation =
+        generation.map_err(|_| ApiError::invalid("`generation` must be the one of an earlier snapshot"))?;
     let since = params.since.map(|revision| KnownRevision { revision, generation });
     let options = SnapshotOptions { without_context: params.without_context, since };
     let NamedSession { gateway, operations, .. } = session;

@@ -2,6 +2,7 @@
 
 use osier_engine::AllowedDirectories;
 use osier_local_engine::LocalEngineOptions;
+use osier_protocol::session_operation::{NewStoredSession, PropertyChanges, SessionOperation};
 use osier_protocol::{
     ClientError, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition,
     ListSessions, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,
@@ -67,16 +68,20 @@ async fn a_file_outside_the_stores_cannot_be_opened() {
 #[tokio::test]
 async fn sessions_of_other_directories_are_not_listed_and_cannot_be_changed() {
     let (test, outside) = limited().await;
-    test.talk_in("work").await;
+    let inside = test.talk_in("work").await.info.session;
     let engine = limit(&test);
     let list = EngineRequest::ListSessions(ListSessions { limit: Some(1), ..ListSessions::default() });
     let EngineReply::Sessions(list) = engine.call(list).await.unwrap() else { panic!("a list") };
     assert_eq!((list.sessions.len(), list.has_more), (1, false));
     assert_eq!(list.sessions[0].cwd, test.directory("work").to_string_lossy());
     let session = outside.info.session.clone();
-    let (query, name) = ("hello".to_owned(), "mine".to_owned());
+    let name = "mine".to_owned();
+    let search =
+        ListSessions { query: Some("hello".to_owned()), hits: 1, limit: Some(9), ..ListSessions::default() };
+    let found = engine.call(EngineRequest::ListSessions(search)).await.unwrap();
+    let EngineReply::Sessions(found) = found else { panic!("a list") };
+    assert_eq!((found.sessions.len(), found.hits.len()), (1, 1), "no text of another directory is found");
     let requests = [
-        EngineRequest::SearchMessages { session: session.clone(), query },
         EngineRequest::FindSession { name: outside.info.id.to_string() },
         EngineRequest::RenameSession { session: session.clone(), name },
         EngineRequest::Snapshot {
@@ -90,6 +95,21 @@ async fn sessions_of_other_directories_are_not_listed_and_cannot_be_changed() {
             from: ForkPosition::Current,
             store: None,
             name: None,
+        }),
+        EngineRequest::SessionOperation {
+            session: session.clone(),
+            operation: SessionOperation::GetActivePath,
+        },
+        EngineRequest::SessionOperation {
+            session: inside,
+            operation: SessionOperation::UpdateSession(PropertyChanges {
+                cwd: Some(test.directory("other").to_string_lossy().into_owned()),
+                ..PropertyChanges::default()
+            }),
+        },
+        EngineRequest::CreateSession(NewStoredSession {
+            cwd: Some(test.directory("other").to_string_lossy().into_owned()),
+            ..NewStoredSession::default()
         }),
         EngineRequest::DeleteSession { session },
     ];
@@ -112,4 +132,20 @@ async fn a_session_that_others_may_have_written_works_in_its_directory_only_if_i
     let unlimited = LocalEngineOptions { has_user: true, ..LocalEngineOptions::default() };
     let unlimited = osier_local_engine::LocalEngine::new((*test.engine.home()).clone(), unlimited);
     assert_eq!(open(unlimited).await, test.directory("work").to_string_lossy());
+}
+
+#[tokio::test]
+async fn a_session_is_not_deleted_if_a_sub_agent_worked_in_a_directory_that_is_not_allowed() {
+    let test = LocalEngineFixture::new();
+    let (inside, outside) = (test.talk_in("work").await, test.talk_in("other").await);
+    // The header of the other session says that it belongs to a sub-agent.
+    let file = outside.info.file.clone().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let parent = format!("{{\"parentSessionId\":\"{}\",\"parentToolCallId\":\"call\",", inside.info.id);
+    let (session, delete) = (inside.info.session.clone(), |session| EngineRequest::DeleteSession { session });
+    drop((inside, outside));
+    test.engine.engine().close(std::time::Duration::from_secs(60)).await;
+    std::fs::write(&file, text.replacen('{', &parent, 1)).unwrap();
+    assert_refused(limit(&test).call(delete(session.clone())).await);
+    assert!(limit_to(&test, &["work", "other"]).call(delete(session)).await.is_ok());
 }

@@ -1,7 +1,8 @@
 //! Requests that need no open session.
 
 use osier_protocol::{
-    EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition, ListSessions,
+    ClientCommand, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition,
+    ListSessions, Prompt, PromptTiming,
 };
 
 use crate::support::LocalEngineFixture;
@@ -17,13 +18,13 @@ async fn sessions_are_found_renamed_searched_and_deleted() {
     let EngineReply::Found { card } = test.call(find).await else { panic!("it exists") };
     assert_eq!(card.name.as_deref(), Some("plans"));
     for (query, expected) in [("hello", true), ("xylophone", false)] {
-        let search = EngineRequest::SearchMessages { session: session.clone(), query: query.to_owned() };
-        assert_eq!(test.call(search).await, EngineReply::Matches { matches: expected });
-        let list = ListSessions { query: Some(query.to_owned()), ..ListSessions::default() };
+        let list = ListSessions { query: Some(query.to_owned()), hits: 1, ..ListSessions::default() };
         let EngineReply::Sessions(list) = test.call(EngineRequest::ListSessions(list)).await else {
             panic!("a list")
         };
         assert_eq!(list.sessions.len(), usize::from(expected));
+        let lines = list.hits.iter().flatten().flat_map(|hit| &hit.lines);
+        assert_eq!(lines.filter(|line| line.text.contains(query)).count(), usize::from(expected));
     }
     let delete = EngineRequest::DeleteSession { session };
     let busy = test.engine.call(delete.clone()).await.unwrap_err();
@@ -103,4 +104,25 @@ async fn an_engine_describes_itself() {
     assert_eq!(description.stores[0].kind, "file");
     assert!(description.models.contains(&"offline/offline".to_owned()), "{:?}", description.models);
     assert_eq!(description.agents.len(), 1);
+}
+
+/// A search over the network must not make an answer of any size.
+#[tokio::test]
+async fn a_search_returns_a_limited_number_of_messages_and_lines_around_them() {
+    let test = LocalEngineFixture::new();
+    let opened = test.talk_in("work").await;
+    let lines: Vec<String> = (0..400).map(|number| format!("line {number}")).collect();
+    let text = lines.join("\n").replace("line 200", "the needle");
+    for _ in 0..120 {
+        let note = ClientCommand::timed_prompt(Prompt::text(text.clone()), PromptTiming::NoTurn);
+        opened.client.send(note).await.unwrap();
+    }
+    let query = Some("needle".to_owned());
+    let list = ListSessions { query, hits: usize::MAX, context: usize::MAX, ..ListSessions::default() };
+    let EngineReply::Sessions(list) = test.call(EngineRequest::ListSessions(list)).await else {
+        panic!("a list")
+    };
+    let hits = &list.hits[0];
+    assert_eq!(hits.len(), 100);
+    assert!(hits.iter().all(|hit| hit.lines.len() == 201), "{}", hits[0].lines.len());
 }

@@ -66,7 +66,7 @@ pub(crate) fn build_request(request: &Request) -> Option<HttpRequest> {
         Api::OpenaiCompletions => Some(openai_completions::build_request(request)),
         Api::OpenaiResponses => Some(openai_responses::build_request(request)),
         Api::GoogleGenerativeAi => Some(google_generative_ai::build_request(request)),
-        Api::Offline | Api::Scripted => None,
+        Api::Offline | Api::Extension | Api::Scripted => None,
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn event_reader(request: &Request) -> Option<Box<dyn EventReader>> {
         Api::OpenaiCompletions => Some(Box::new(openai_completions::event_reader(request))),
         Api::OpenaiResponses => Some(Box::new(openai_responses::event_reader(request))),
         Api::GoogleGenerativeAi => Some(Box::new(google_generative_ai::event_reader(request))),
-        Api::Offline | Api::Scripted => None,
+        Api::Offline | Api::Extension | Api::Scripted => None,
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn key_header(api: Api) -> (&'static str, &'static str) {
     match api {
         Api::AnthropicMessages => ("x-api-key", ""),
         Api::GoogleGenerativeAi => ("x-goog-api-key", ""),
-        Api::OpenaiCompletions | Api::OpenaiResponses | Api::Offline | Api::Scripted => {
+        Api::OpenaiCompletions | Api::OpenaiResponses | Api::Offline | Api::Extension | Api::Scripted => {
             ("authorization", "Bearer ")
         }
     }

@@ -239,7 +239,11 @@ impl Compat {
         match api {
             Api::AnthropicMessages => Compat { cache_control: true, tool_result_images: true, ..default },
             Api::OpenaiResponses => Compat { tool_result_images: true, prompt_cache_key: true, ..default },
-            Api::OpenaiCompletions | Api::GoogleGenerativeAi | Api::Offline | Api::Scripted => default,
+            Api::OpenaiCompletions
+            | Api::GoogleGenerativeAi
+            | Api::Offline
+            | Api::Extension
+            | Api::Scripted => default,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One attempt: sends the request and reads the response until it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Response;
@@ -12,10 +13,23 @@ use crate::error::ModelError;
 use crate::http_clients::{HttpTransport, error_chain};
 use crate::message::StopReason;
 use crate::model::Delta;
+use crate::observer::RequestObserver;
 use crate::provider::Provider;
 use crate::request::{Api, Request};
 use crate::retry::parse_retry_after;
 use crate::sse::{SseDecoder, SseEvent};
+
+/// Headers with a key, or that only the client itself can set. Observers do not see them.
+const PRIVATE_HEADERS: &[&str] = &[
+    "authorization",
+    "cookie",
+    "host",
+    "content-length",
+    "proxy-authorization",
+    "set-cookie",
+    "x-api-key",
+    "x-goog-api-key",
+];
 
 /// Limits for reading an error response.
 const MAX_ERROR_BYTES: usize = 256 << 10;
@@ -37,6 +51,8 @@ pub(super) struct HttpAttempt {
     decoder: SseDecoder,
     reader: Box<dyn EventReader>,
     format: ResponseFormat,
+    /// Gets every event of the response.
+    observer: Option<Arc<dyn RequestObserver>>,
     /// Bytes received so far.
     bytes_received: usize,
     blocks: usize,
@@ -62,8 +78,12 @@ impl HttpAttempt {
         let (Some(call), Some(reader)) = (api::build_request(request), api::event_reader(request)) else {
             return Err(not_configured(format!("{} has no wire protocol", request.model.full_name())));
         };
-        let headers =
+        let mut headers =
             request_headers(provider, key, request.model.api, &call.headers).map_err(not_configured)?;
+        if let Some(observer) = &request.observer {
+            let edited = observer.edit_headers(plain_headers(&headers)).await;
+            replace_plain_headers(&mut headers, edited).map_err(not_configured)?;
+        }
         let body = call.body.into_text();
         let was_long = body.len() as u64 / 4 > request.model.context_window / 2;
         let client = net.client(&provider.base_url).map_err(|error| network_error(provider, error))?;
@@ -84,6 +104,9 @@ impl HttpAttempt {
             Ok(Err(error)) => return Err(send_error(provider, &error.without_url())),
             Ok(Ok(response)) => response,
         };
+        if let Some(observer) = &request.observer {
+            observer.response_started(response.status().as_u16(), plain_headers(response.headers()));
+        }
         if !response.status().is_success() {
             return Err(read_error_response(provider, net, request, response, was_long).await);
         }
@@ -95,6 +118,7 @@ impl HttpAttempt {
             decoder: SseDecoder::default(),
             reader,
             format: kind,
+            observer: request.observer.clone().filter(|observer| observer.wants_stream_events()),
             bytes_received: 0,
             blocks: 0,
             content_bytes: 0,
@@ -148,6 +172,9 @@ impl HttpAttempt {
         let mut events = Vec::new();
         let fits = self.decoder.push(&bytes, &mut events);
         for event in &events {
+            if let Some(observer) = &self.observer {
+                observer.stream_event(event.data.clone()).await;
+            }
             if self.reader.read_event(event, out)? == ReadStatus::Done {
                 return self.end(out);
             }
@@ -212,6 +239,35 @@ impl HttpAttempt {
     fn too_large_error(&self, limit: &str) -> ModelError {
         ModelError::TooLarge { provider: self.provider.clone(), detail: limit.to_owned() }
     }
+}
+
+/// The headers that an observer may see. The extra headers of a provider are marked as secret and stay out.
+fn plain_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    let plain = headers.iter().filter(|(name, value)| is_plain(name, value));
+    let texts = plain.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+    texts.collect()
+}
+
+fn is_plain(name: &HeaderName, value: &HeaderValue) -> bool {
+    !value.is_sensitive() && !PRIVATE_HEADERS.contains(&name.as_str())
+}
+
+/// Replaces the headers that an observer saw. The error names a header that cannot be sent.
+fn replace_plain_headers(headers: &mut HeaderMap, edited: Vec<(String, String)>) -> Result<(), String> {
+    let seen: Vec<HeaderName> =
+        headers.iter().filter(|(name, value)| is_plain(name, value)).map(|(name, _)| name.clone()).collect();
+    for name in seen {
+        headers.remove(name);
+    }
+    for (name, value) in edited {
+        let invalid = || format!("the header {name} is not valid");
+        let name = HeaderName::try_from(name.as_str()).map_err(|_| invalid())?;
+        let value = HeaderValue::try_from(value).map_err(|_| invalid())?;
+        if !PRIVATE_HEADERS.contains(&name.as_str()) {
+            headers.insert(name, value);
+        }
+    }
+    Ok(())
 }
 
 /// The headers of a request to a provider.
@@ -307,4 +363,30 @@ async fn read_error_response(
     answer.retry_after = wait.or(answer.retry_after);
     answer.is_long_request = was_long;
     classify_error(&answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_observer_changes_headers_and_never_sees_a_key() {
+        let mut headers = HeaderMap::new();
+        headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+        headers.insert("x-old", HeaderValue::from_static("1"));
+        headers.insert("x-api-key", HeaderValue::from_static("secret"));
+        let mut own = HeaderValue::from_static("hidden");
+        own.set_sensitive(true);
+        headers.insert("x-team", own);
+        let seen = plain_headers(&headers);
+        let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["accept", "x-old"]);
+        let edited = [("accept", "b"), ("x-new", "2"), ("authorization", "mine")];
+        let edited = edited.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        replace_plain_headers(&mut headers, edited).unwrap();
+        let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        assert_eq!((value("accept"), value("x-new"), value("x-old")), (Some("b"), Some("2"), None));
+        assert_eq!((value("x-api-key"), value("authorization")), (Some("secret"), None));
+        assert_eq!(value("x-team"), Some("hidden"));
+    }
 }

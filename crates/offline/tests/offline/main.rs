@@ -33,6 +33,7 @@ fn tools() -> Vec<ToolSpec> {
         tool("grep", &["pattern", "path", "literal"]),
         tool("find", &["pattern", "path"]),
         tool("ls", &["path"]),
+        tool("task", &["tasks"]),
     ]
 }
 

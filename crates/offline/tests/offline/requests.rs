@@ -127,6 +127,26 @@ async fn simple_requests_become_tool_calls() {
 }
 
 #[tokio::test]
+async fn tasks_are_delegated_together() {
+    let texts = [
+        "delegate list src; read README.md",
+        "Delegate: run the tests",
+        "委派：列出 src；读取 a.md",
+        "delegates x",
+    ];
+    check_calls(&texts, expect![[r#"
+        delegate list src; read README.md
+          -> task {"tasks":[{"prompt":"list src","description":"list src"},{"prompt":"read README.md","description":"read README.md"}]}
+        Delegate: run the tests
+          -> task {"tasks":[{"prompt":"run the tests","description":"run the tests"}]}
+        委派：列出 src；读取 a.md
+          -> task {"tasks":[{"prompt":"列出 src","description":"列出 src"},{"prompt":"读取 a.md","description":"读取 a.md"}]}
+        delegates x
+          (no call)
+    "#]]).await;
+}
+
+#[tokio::test]
 async fn chinese_requests_become_tool_calls() {
     check_calls(
         &[

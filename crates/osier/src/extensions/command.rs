@@ -54,6 +54,8 @@ enum ExtensionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print the types of the API for TypeScript: save them as osier.d.ts beside your extension
+    Types,
     /// Install a package: npm:NAME, git:URL, or the path of a file or folder
     Add {
         source: String,
@@ -97,6 +99,11 @@ enum ExtensionsCommand {
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     match args.command {
+        ExtensionsCommand::Types => {
+            let mut out = OutputWriter::new();
+            out.raw(osier_extensions::TYPES.as_bytes())?;
+            out.finish()
+        }
         ExtensionsCommand::List { json } => list(json, &home).await,
         ExtensionsCommand::Info { name, json } => info(&name, json, &home).await,
         ExtensionsCommand::Add { source, yes, scripts } => add(&source, yes, scripts, &home).await,

@@ -13,6 +13,7 @@ use osier_protocol::{ApprovalMode, ThinkingLevel};
 use osier_settings::WorkspaceOptions;
 
 use crate::extensions::ExtensionArgs;
+use crate::extensions::flags::UnknownFlags;
 use crate::failure::usage_error;
 use crate::hints;
 use crate::home::CliOverrides;
@@ -100,6 +101,9 @@ pub(crate) struct Args {
     /// Append this text to the system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODEL_HEADING)]
     pub(super) append_system_prompt: Option<String>,
+    /// Options that only extensions may have.
+    #[arg(skip)]
+    pub(crate) flags: UnknownFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use osier_protocol::{ApprovalMode, Client, ClientCommand, EngineClient, OpenRequest, Prompt, ThinkingLevel};
+use osier_protocol::{
+    ApprovalMode, Client, ClientCommand, EngineClient, EngineRequest, ErrorCode, OpenRequest, OpenedSession,
+    Prompt, ThinkingLevel,
+};
 use osier_tui::ConnectionStatus;
 use osier_wire::{LinkStatus, RemoteEngine, RemoteOptions, WebSocketConnector};
 use tokio::sync::watch;
@@ -15,6 +18,7 @@ use super::host::TerminalHost;
 use super::interactive::{
     check_terminal, print_resume_command, print_theme_problems, run_interface, ui_setup,
 };
+use super::signals::Signals;
 use super::{gateway_token, gateway_url, open_target};
 use crate::failure::{fail, usage_error};
 use crate::home::Home;
@@ -26,18 +30,16 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) async fn run(args: Args, home: Home, address: &str) -> Result<ExitCode> {
     check_terminal()?;
     check_options(&args)?;
-    let url = gateway_url::websocket_url(address)?;
-    let token = gateway_token::find(&args, &home, &url)?;
-    let connector = Arc::new(WebSocketConnector::new(&url, token));
-    let engine = RemoteEngine::connect(connector, RemoteOptions::default()).await?;
-    let target = open_target::remote_target(&args, &engine).await?;
-    let Some(opened) = engine.open(OpenRequest { target, leaving: None }).await? else {
-        fail!(Cancelled, "an extension refused to open the session")
+    let mut signals = Signals::listen()?;
+    let (engine, opened) = tokio::select! {
+        // First, because the question for the token explains a signal that ends it.
+        biased;
+        opened = open_session(&args, &home, address) => opened?,
+        signal = signals.next() => return Ok(ExitCode::from(signal.exit_code())),
     };
     for text in &opened.info.notices {
         notice(&format!("osier: {text}"));
     }
-    apply_options(&args, &*opened.client).await?;
     print_theme_problems(&home);
     let first = Prompt::typed(args.words.join(" "));
     let setup = ui_setup(&args, &home, &opened.info, first);
@@ -49,6 +51,35 @@ pub(super) async fn run(args: Args, home: Home, address: &str) -> Result<ExitCod
         print_resume_command(&format!("osier --connect {address} --resume {id}"));
     }
     Ok(ExitCode::from(code))
+}
+
+/// Connects to the gateway and opens the session that the options name.
+async fn open_session(args: &Args, home: &Home, address: &str) -> Result<(RemoteEngine, OpenedSession)> {
+    let url = gateway_url::websocket_url(address)?;
+    let token = gateway_token::find(args, home, &url).await?;
+    let connector = Arc::new(WebSocketConnector::new(&url, token));
+    let engine = RemoteEngine::connect(connector, RemoteOptions::default()).await?;
+    check_access(&engine).await?;
+    let target = open_target::remote_target(args, &engine).await?;
+    let Some(opened) = engine.open(OpenRequest { target, leaving: None }).await? else {
+        fail!(Cancelled, "an extension refused to open the session")
+    };
+    apply_options(args, &*opened.client).await?;
+    Ok((engine, opened))
+}
+
+/// Refuses a token that can only read: the terminal needs an agent.
+async fn check_access(engine: &RemoteEngine) -> Result<()> {
+    match engine.call(EngineRequest::Describe).await {
+        Err(error) if error.code == ErrorCode::Forbidden => {
+            fail!(
+                Forbidden,
+                "the token can only read one session, and is for browsers and programs; the terminal needs the token of the \
+                 gateway (`osier token path` on its machine prints where it is)"
+            )
+        }
+        described => Ok(described.map(drop)?),
+    }
 }
 
 /// What configures an agent is configured where the agent runs.

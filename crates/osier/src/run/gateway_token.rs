@@ -5,11 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use osier_gateway::GatewayToken;
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::sync::oneshot;
 
 use super::args::Args;
 use super::gateway_url::local_port;
-use crate::failure::usage_error;
+use super::signals::Signals;
+use crate::failure::{fail, usage_error};
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::running_gateway;
@@ -18,7 +20,7 @@ use crate::running_gateway;
 const MAX_FILE: u64 = 4096;
 
 /// The token; `None` if the user gives an empty one.
-pub(super) fn find(args: &Args, home: &Home, url: &str) -> Result<Option<String>> {
+pub(super) async fn find(args: &Args, home: &Home, url: &str) -> Result<Option<String>> {
     if let Some(file) = &args.token_file {
         return read_file(file).map(Some);
     }
@@ -30,7 +32,7 @@ pub(super) fn find(args: &Args, home: &Home, url: &str) -> Result<Option<String>
     if is_own && own.is_file() {
         return read_file(&own).map(Some);
     }
-    ask(url)
+    ask(url).await
 }
 
 fn read_file(path: &Path) -> Result<String> {
@@ -48,22 +50,55 @@ fn read_file(path: &Path) -> Result<String> {
 }
 
 /// Asks for the token without showing what is typed.
-fn ask(url: &str) -> Result<Option<String>> {
-    let (input, mut stderr) = (std::io::stdin(), std::io::stderr());
-    if !input.is_terminal() {
+async fn ask(url: &str) -> Result<Option<String>> {
+    if !std::io::stdin().is_terminal() {
         return Err(usage_error("no token for the gateway; set OSIER_TOKEN, or use --token-file FILE"));
     }
-    let shown = tcgetattr(&input)?;
-    let mut hidden = shown.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
+    let mut signals = Signals::listen()?;
     // Before the question, which a user or a program may answer at once.
-    tcsetattr(&input, OptionalActions::Flush, &hidden)?;
+    let hidden = HiddenInput::start()?;
+    let mut stderr = std::io::stderr();
     write!(stderr, "Token for {}: ", sanitize_line(url))?;
     stderr.flush()?;
-    let mut token = String::new();
-    let read = input.lock().read_line(&mut token);
-    tcsetattr(&input, OptionalActions::Flush, &shown)?;
+    let (line, read) = oneshot::channel();
+    // A thread that waits for input does not delay the end of the program.
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = line.send(std::io::stdin().lock().read_line(&mut text).map(|_| text));
+    });
+    let token = tokio::select! {
+        read = read => Some(read),
+        _ = signals.next() => None,
+    };
+    drop(hidden);
     writeln!(stderr)?;
-    read?;
-    Ok(Some(token.trim().to_owned()).filter(|token| !token.is_empty()))
+    match token {
+        Some(token) => {
+            let token = token.context("cannot read the token")??;
+            Ok(Some(token.trim().to_owned()).filter(|token| !token.is_empty()))
+        }
+        None => fail!(Cancelled, "no token for the gateway; set OSIER_TOKEN, or use --token-file FILE"),
+    }
+}
+
+/// Hides what is typed until it is dropped.
+struct HiddenInput {
+    shown: Termios,
+}
+
+impl HiddenInput {
+    fn start() -> Result<HiddenInput> {
+        let shown = tcgetattr(std::io::stdin())?;
+        let mut hidden = shown.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden)?;
+        Ok(HiddenInput { shown })
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        // If the terminal is gone, nothing is shown in it.
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.shown);
+    }
 }

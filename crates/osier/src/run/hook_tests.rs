@@ -226,7 +226,8 @@ async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
     let program = Program::new();
     let session = program.talk().await;
     let (host, _client) = program.terminal(&session).await;
-    let targets = || [OpenTarget::New, OpenTarget::Named(session.clone()), OpenTarget::Fork { before: None }];
+    let fork = || OpenTarget::Fork { from: osier_protocol::ForkPosition::Current };
+    let targets = || [OpenTarget::New, OpenTarget::Named(session.clone()), fork()];
     let gates = ["session_before_switch", "session_before_switch", "session_before_fork"];
     program.calls();
     program.hook.refuse(&["session_before_switch", "session_before_fork"]);

@@ -12,12 +12,16 @@ use osier_local_engine::LocalEngine;
 use osier_protocol::engine_request::SettingRow;
 use osier_protocol::time::Millis;
 use osier_protocol::{
-    Card, Client, EngineClient, EngineReply, EngineRequest, ForkOptions, ForkPosition, Image, ListSessions,
-    NewSessionOptions, OpenRequest, OpenTarget as EngineTarget, OpenedSession, SessionInfo, SessionRef,
+    Client, EngineClient, EngineReply, EngineRequest, ForkOptions, Image, ListSessions, NewSessionOptions,
+    OpenRequest, OpenTarget as EngineTarget, OpenedSession, SessionInfo, SessionRef,
 };
 use osier_settings::{WorkspaceOptions, settings_page, themes};
 use osier_tui::msg::OpenTarget;
-use osier_tui::{ConnectionStatus, Host, OpenedSession as SwitchedSession, SessionListing, SettingChange};
+use osier_tui::theme::Theme;
+use osier_tui::{
+    ConnectionStatus, Host, OpenedSession as SwitchedSession, SessionListing, SessionSearchResult,
+    SettingChange,
+};
 
 use super::export::export_session;
 use super::interface_config::{load_theme, ui_config};
@@ -142,8 +146,7 @@ impl TerminalHost {
             OpenTarget::New | OpenTarget::Demo => EngineTarget::New(self.new_session.clone()),
             OpenTarget::Named(name) => EngineTarget::Named { name },
             OpenTarget::Listed(session) => EngineTarget::Listed { session },
-            OpenTarget::Fork { before } => {
-                let from = before.map_or(ForkPosition::Current, |entry_id| ForkPosition::Entry { entry_id });
+            OpenTarget::Fork { from } => {
                 let session = current.clone();
                 EngineTarget::Fork(ForkOptions { session, from, store: None, name: None })
             }
@@ -172,6 +175,21 @@ impl TerminalHost {
             cards: list.sessions,
             missing: (!missing.is_empty()).then(|| missing.join("; ")),
         })
+    }
+
+    async fn search(&self, query: &str) -> Result<SessionSearchResult> {
+        let request = ListSessions { query: Some(query.to_owned()), hits: 1, ..ListSessions::default() };
+        let EngineReply::Sessions(list) = self.engine.call(EngineRequest::ListSessions(request)).await?
+        else {
+            bail!("unexpected reply from the engine")
+        };
+        let hits = list.hits.into_iter().map(Some).chain(std::iter::repeat(None));
+        let lines = list.sessions.iter().zip(hits).map(|(card, hits)| {
+            let lines = hits.into_iter().flatten().flat_map(|hit| hit.lines);
+            (SessionRef::from_card(card), lines.map(|line| line.text).next().unwrap_or_default())
+        });
+        let problem = (!list.problems.is_empty()).then(|| list.problems.join("; "));
+        Ok(SessionSearchResult { lines: lines.collect(), problem })
     }
 
     /// The rows of the engine; those of the interface have the values of this machine.
@@ -258,10 +276,8 @@ impl Host for TerminalHost {
         text(self.list(limit).await)
     }
 
-    async fn search_messages(&self, query: &str, card: &Card) -> Result<bool, String> {
-        let (session, query) = (SessionRef::from_card(card), query.to_owned());
-        let reply = self.engine.call(EngineRequest::SearchMessages { session, query }).await;
-        text(reply.map(|reply| reply == EngineReply::Matches { matches: true }).map_err(Into::into))
+    async fn search_sessions(&self, query: &str) -> Result<SessionSearchResult, String> {
+        text(self.search(query).await)
     }
 
     async fn rename_session(&self, session: &SessionRef, name: &str) -> Result<(), String> {
@@ -314,6 +330,10 @@ impl Host for TerminalHost {
 
     async fn settings(&self) -> Result<Vec<SettingRow>, String> {
         text(self.setting_rows().await)
+    }
+
+    fn theme(&self, name: &str) -> Option<Theme> {
+        themes::read_theme(name, &self.home()).ok().map(|(theme, _)| theme)
     }
 
     async fn set_setting(&self, key: &str, value: &str) -> Result<SettingChange, String> {

@@ -43,19 +43,21 @@ pub(super) fn ui_config(home: &Home, session: &SessionInfo) -> UiConfig {
     }
 }
 
-/// The welcome text of an empty session: three lines that fit a terminal of 80 columns.
+/// The welcome text of an empty session: three lines that fit a terminal of 80 columns. Keys and commands stand in backticks.
 fn welcome_lines(session: &SessionInfo) -> Vec<String> {
-    let model = sanitize_line(&session.model);
+    let model = sanitize_line(&session.model).replace('`', "'");
     let mut lines = match session.is_offline_only {
         true => vec![
             "Osier with its built-in model: no key needed, simple requests only.".to_owned(),
-            "For a real model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.".to_owned(),
+            "For a real model, set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GEMINI_API_KEY`.".to_owned(),
         ],
         false => vec![
-            format!("Osier with {model}. Say what you want done; esc stops it."),
-            "Nothing is lost: alt+t opens the tree of the session, enter returns to an entry.".to_owned(),
+            format!("Osier with {model}. Say what you want done; `esc` stops it."),
+            "Nothing is lost: `alt+t` opens the tree of the session, `enter` returns to an entry.".to_owned(),
         ],
     };
-    lines.push("/tour shows what the tree can do in two minutes, /help lists commands and keys.".to_owned());
+    lines.push(
+        "`/tour` shows what the tree can do in two minutes, `/help` lists commands and keys.".to_owned(),
+    );
     lines
 }

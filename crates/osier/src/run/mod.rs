@@ -67,12 +67,14 @@ pub(crate) fn change_directory(args: &Args) -> Result<()> {
     }
 }
 
-pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+pub(crate) async fn run(mut args: Args, home: Home) -> Result<ExitCode> {
     forbid_memory_dumps();
     if let Some(url) = args.connect.clone() {
+        RunExtensions::default().set_flags(&args.flags, &mut args.words, &home.cwd).await?;
         return connect::run(args, home, &url).await;
     }
     let (home, extensions) = extensions::register(home, &args.extension_args(), args.extension_mode())?;
+    extensions.set_flags(&args.flags, &mut args.words, &home.cwd).await?;
     match args.front_end() {
         FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
         FrontEnd::Print(mode) => run_print(args, home, mode, extensions).await,

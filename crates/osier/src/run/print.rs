@@ -18,7 +18,7 @@ use super::signals::{Signals, TerminationSignal};
 use super::stdout_writer::StdoutWriter;
 use crate::failure::fail;
 use crate::hints;
-use crate::output_writer::{escape_json, notice};
+use crate::output_writer::{escape_c1, escape_json, notice};
 
 /// How the run is printed.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,10 @@ pub(super) async fn run(open: &LocalSession, prompt: Prompt, options: PrintOptio
     let mut follow = FollowedEvents::subscribe(client.clone(), open.start_position).await?;
     for prompt in &follow.returned {
         notice(&format!("osier: this prompt was queued but never sent:\n{}", prompt.text));
+    }
+    if session.invalid_lines() > 0 {
+        let damage = client.status().await?.damage_note().unwrap_or_default();
+        notice(&format!("osier: {damage}"));
     }
     let mut signals = Signals::listen()?;
     let mut printer = Printer::new(options);
@@ -137,21 +141,14 @@ impl<'f> Printer<'f> {
     }
 
     fn print_line(&self, line: String) {
-        let line = if self.options.terminal { escape_json(&line) } else { line };
+        let line = if self.options.terminal { escape_json(&line) } else { escape_c1(line) };
         self.stdout.write(line + "\n");
     }
 
     /// Prints an event. Returns how the turn ended if this event ends it.
     fn handle_event(&mut self, event: &ClientEvent) -> Option<EndedTurn> {
         match self.options.mode {
-            OutputMode::Json => {
-                self.print_line(event.to_json());
-                if let ClientEvent::Entry(entry) = event
-                    && let Some(backtrack) = entry.backtrack()
-                {
-                    self.print_line(serde_json::to_string(&backtrack).unwrap_or_default());
-                }
-            }
+            OutputMode::Json => self.print_line(event.to_json()),
             OutputMode::Text | OutputMode::Rpc => {
                 let text = self.answer.handle_event(event);
                 if !text.is_empty() {

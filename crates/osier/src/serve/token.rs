@@ -12,9 +12,11 @@ use osier_protocol::SessionRef;
 use serde_json::json;
 
 use super::{DEFAULT_PORT, base_url};
+use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::output_writer::OutputWriter;
+use crate::output_writer::{OutputWriter, notice};
+use crate::running_gateway;
 use crate::target;
 
 const MAX_LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -48,7 +50,7 @@ enum TokenCommand {
         /// How long it is valid: a number and s, m, h or d
         #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_lifetime)]
         expires: Duration,
-        /// Print a link that gives a browser the token, once
+        /// Print a link that gives a browser the token; it works once, for ten minutes
         #[arg(long)]
         link: bool,
         #[command(flatten)]
@@ -60,29 +62,53 @@ enum TokenCommand {
 
 #[derive(Debug, clap::Args)]
 struct LinkArgs {
-    /// URL of the gateway
+    /// URL of the gateway; by default, that of the one that runs on this machine
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Port of the gateway on this machine
-    #[arg(long, default_value_t = DEFAULT_PORT, conflicts_with = "url")]
-    port: u16,
+    #[arg(long, conflicts_with = "url")]
+    port: Option<u16>,
 }
 
 impl LinkArgs {
-    fn link(&self, path: &str) -> String {
-        let local = || base_url(false, None, SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port));
-        let url = self.url.clone().unwrap_or_else(local);
-        format!("{}{path}", url.trim_end_matches('/'))
+    fn link(&self, home: &Home, path: &str) -> Result<String> {
+        let url = match (&self.url, self.port) {
+            (Some(url), _) => url.clone(),
+            (None, Some(port)) => local_url(port),
+            (None, None) => running_url(home)?,
+        };
+        Ok(format!("{}{path}", url.trim_end_matches('/')))
+    }
+}
+
+fn local_url(port: u16) -> String {
+    base_url(false, None, SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+}
+
+/// The URL of the gateway of this home folder that runs on this machine.
+fn running_url(home: &Home) -> Result<String> {
+    match running_gateway::running_urls(&home.folder).as_slice() {
+        [url] => Ok(url.clone()),
+        [] => {
+            let url = local_url(DEFAULT_PORT);
+            notice(&format!("osier: no gateway of this home folder is running; the link is for {url}"));
+            Ok(url)
+        }
+        several => Err(usage_error(format!(
+            "several gateways are running; choose one with --url: {}",
+            sanitize_line(&several.join(", "))
+        ))),
     }
 }
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let file = GatewayToken::file(&home.folder);
+    let note = link_note(&args.command).filter(|_| !args.json);
     let (field, text) = match args.command {
         TokenCommand::Path => ("path", file.to_string_lossy().into_owned()),
         TokenCommand::Link(address) => {
             let token = GatewayToken::load_or_create(&file)?;
-            ("link", address.link(&login_path(&token, GrantedAccess::Full, COOKIE_LIFETIME)?))
+            ("link", address.link(&home, &login_path(&token, GrantedAccess::Full, COOKIE_LIFETIME)?)?)
         }
         TokenCommand::Create { session, expires, link, address } => {
             let token = GatewayToken::load_or_create(&file)?;
@@ -90,7 +116,8 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             let session = SessionRef { store: stored.store.name().into(), key: stored.key };
             match link {
                 true => {
-                    ("link", address.link(&login_path(&token, GrantedAccess::ReadSession(session), expires)?))
+                    let path = login_path(&token, GrantedAccess::ReadSession(session), expires)?;
+                    ("link", address.link(&home, &path)?)
                 }
                 false => ("token", read_only_token(&token, session, expires)?),
             }
@@ -101,7 +128,29 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         true => out.json(&json!({ field: text }))?,
         false => out.line(&sanitize_line(&text))?,
     }
-    out.finish()
+    let code = out.finish()?;
+    note.iter().for_each(|note| notice(note));
+    Ok(code)
+}
+
+/// How long a link works, which its own text does not show.
+fn link_note(command: &TokenCommand) -> Option<String> {
+    const ONCE: &str = "The link works once, for ten minutes; a preview in a chat may use it up.";
+    match command {
+        TokenCommand::Link(_) => Some(ONCE.to_owned()),
+        TokenCommand::Create { link: true, expires, .. } => {
+            let lifetime = format_lifetime(*expires);
+            Some(format!("{ONCE} The browser that opens it can then read the session for {lifetime}."))
+        }
+        TokenCommand::Create { .. } | TokenCommand::Path => None,
+    }
+}
+
+fn format_lifetime(lifetime: Duration) -> String {
+    let seconds = lifetime.as_secs();
+    let units = [(24 * 60 * 60, "d"), (60 * 60, "h"), (60, "m"), (1, "s")];
+    let whole = units.iter().find(|(unit, _)| seconds.is_multiple_of(*unit));
+    whole.map_or_else(String::new, |(unit, name)| format!("{}{name}", seconds / unit))
 }
 
 fn parse_lifetime(text: &str) -> Result<Duration, String> {
@@ -130,6 +179,9 @@ mod tests {
         assert_eq!(seconds("90m"), Ok(5400));
         assert_eq!(seconds("1h"), Ok(3600));
         assert_eq!(seconds("365d"), Ok(365 * 86_400));
+        for same in ["90s", "90m", "1h", "365d"] {
+            assert_eq!(parse_lifetime(same).map(format_lifetime), Ok(same.to_owned()));
+        }
         for wrong in ["", "h", "0h", "366d", "-1h", "1.5h", "1w", "1é", "99999999999h"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }

@@ -1,6 +1,7 @@
 //! `list`: lists sessions, with forks below their parents.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use osier_engine::{ListOptions, SessionList, UnavailableStore};
@@ -60,8 +61,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let query = args.search.as_deref().map(SearchQuery::parse).transpose();
-    let query = query.map_err(|error| usage_error(error.to_string()))?;
+    let query = args.search.as_deref().map(parse_query).transpose()?;
     let SessionList { cards, unavailable, .. } = list(&args, query, home).await?;
     let mut out = OutputWriter::new();
     if args.json {
@@ -79,6 +79,12 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         notice(&nothing_found(&args));
     }
     out.finish()
+}
+
+/// Parses a query from the command line.
+pub(crate) fn parse_query(text: &str) -> Result<Arc<SearchQuery>> {
+    let query = SearchQuery::parse(text).map_err(|error| usage_error(error.to_string()))?;
+    Ok(Arc::new(query))
 }
 
 /// The notice for an empty list.
@@ -101,7 +107,7 @@ fn json_items(cards: &[Card], down: &[UnavailableStore]) -> Vec<Value> {
         .collect()
 }
 
-async fn list(args: &Args, query: Option<SearchQuery>, home: &Home) -> Result<SessionList> {
+async fn list(args: &Args, query: Option<Arc<SearchQuery>>, home: &Home) -> Result<SessionList> {
     let _progress = show_progress("reading the sessions");
     let options = ListOptions {
         query,
@@ -110,7 +116,12 @@ async fn list(args: &Args, query: Option<SearchQuery>, home: &Home) -> Result<Se
         limit: args.limit,
         ..home.list_options(args.all)
     };
-    let list = home.engine.list(&options).await?;
+    list_and_show_problems(&options, home).await
+}
+
+/// Lists sessions. Reports on standard error what is missing.
+pub(crate) async fn list_and_show_problems(options: &ListOptions, home: &Home) -> Result<SessionList> {
+    let list = home.engine.list(options).await?;
     for problem in list.unreadable.iter().chain(&list.search_problem) {
         notice(&format!("osier: {}", sanitize_line(problem)));
     }

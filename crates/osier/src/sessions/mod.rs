@@ -15,7 +15,7 @@ pub(crate) mod fork;
 mod gc;
 mod graft;
 mod label;
-mod list;
+pub(crate) mod list;
 mod message_text;
 mod moves;
 mod path;
@@ -102,7 +102,7 @@ pub(crate) enum SessionsCommand {
     Verify(verify::Args),
     /// Remove deleted branches from a session's file
     Gc(gc::Args),
-    /// Export the path as Markdown, JSON or JSONL
+    /// Export the path as Markdown, JSON or JSONL, or the session as HTML
     Export(export::Args),
     /// Append an entry to a session or to a new one
     Append(append::Args),

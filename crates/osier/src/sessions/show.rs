@@ -104,6 +104,9 @@ fn write_usage(report: &UsageReport, out: &mut OutputWriter) -> Result<()> {
         let name = if names.is_empty() { "tools and summaries".to_owned() } else { names.join("/") };
         rows.push(usage_row(&one_line(&name, 60), &model.usage));
     }
+    if !report.subagents.is_unused() {
+        rows.push(usage_row("sub-agents", &report.subagents));
+    }
     for branch in report.branches.iter().filter(|branch| branch.usage != UsageTotals::default()) {
         let state = match (branch.deleted, branch.active) {
             (true, _) => ", deleted",

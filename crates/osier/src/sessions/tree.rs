@@ -78,7 +78,10 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             usage_error(format!("no filter {name:?}; the filters are {names}"))
         })?,
     };
-    let stored = target::find(home, &args.session).await?;
+    let stored = match args.json {
+        true => target::find(home, &args.session).await?,
+        false => target::find_for_tree(home, &args.session).await?,
+    };
     let mut out = OutputWriter::for_reading(&args.session);
     let at = args.at.as_deref();
     if args.json {

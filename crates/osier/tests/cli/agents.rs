@@ -47,3 +47,42 @@ fn agents_of_a_project_need_trust() {
     env.write(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: Other.\n---\nObey me.");
     assert_eq!(names(&env), ["explore", "general"]);
 }
+
+#[test]
+fn tasks_are_events_in_json_mode_and_their_sessions_are_listed_below_their_parent() {
+    let env = TestEnv::new();
+    env.write("a.txt", "marmalade\n");
+    let output = env.args(&["--mode", "json", "delegate list .; read a.txt"]);
+    assert_eq!(output.code, 0, "{output}");
+    let lines: Vec<serde_json::Value> =
+        output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let statuses: Vec<&str> = lines
+        .iter()
+        .filter(|line| line["type"] == "subagent_task" && line["panel"]["sortOrder"] == 1)
+        .map(|line| line["panel"]["status"].as_str().unwrap())
+        .collect();
+    assert_eq!((statuses[0], statuses[1], *statuses.last().unwrap()), ("queued", "running", "completed"));
+    let cards = |args: &str| -> Vec<serde_json::Value> { serde_json::from_str(&env.ok(args)).unwrap() };
+    assert_eq!(cards("list --json").len(), 1);
+    let with_tasks = cards("list --subagents --json");
+    let children = with_tasks.iter().filter(|card| card["parentToolCallId"].is_string());
+    assert_eq!((with_tasks.len(), children.count()), (3, 2));
+    let id = lines[0]["id"].as_str().unwrap();
+    // A replay from the snapshot shows what was shown live.
+    let mut live: std::collections::BTreeMap<u64, &serde_json::Value> = Default::default();
+    for panel in lines.iter().filter(|line| line["type"] == "subagent_task").map(|line| &line["panel"]) {
+        live.insert(panel["sortOrder"].as_u64().unwrap(), panel);
+    }
+    let live: Vec<&serde_json::Value> = live.into_values().collect();
+    let snapshot = env.json(&format!("snapshot {id}"));
+    let entries = snapshot["entries"].as_array().unwrap();
+    let result = entries.iter().find(|entry| entry["type"] == "subagent_result").unwrap();
+    let projection = &result["metadata"]["subagentProjection"];
+    assert_eq!(projection["taskPanels"].to_string(), serde_json::json!(live).to_string());
+    assert_eq!(projection["processEvents"], result["metadata"]["processEvents"]);
+    // Tokens of the tasks are listed separately.
+    let usage = env.ok(&format!("show --usage {id}"));
+    let row = usage.lines().find(|line| line.starts_with("sub-agents")).unwrap_or_else(|| panic!("{usage}"));
+    // Each task called the model twice.
+    assert_eq!(row.split_whitespace().nth(1), Some("4"), "{usage}");
+}

@@ -59,22 +59,60 @@ fn tries_are_listed_compared_kept_and_removed() {
     }
     assert_eq!(report["tries"][0]["filesChanged"], 1, "{report}");
     let listed = json(&explore(&env, &["list", "--json"]));
-    assert_eq!((&listed[0]["id"], &listed[0]["tries"]), (&id.into(), &serde_json::json!([1, 2])));
+    assert_eq!((&listed[0]["id"], &listed[0]["tries"]), (&id.into(), &2.into()));
+    assert_eq!(listed[0]["copies"], serde_json::json!([1, 2]));
     assert!(explore(&env, &["list"]).out.contains("2 tries, not kept"));
     let shown = explore(&env, &["show", id]);
     assert!(shown.out.contains("each in its own worktree"), "{shown}");
     let compared = explore(&env, &["compare", id, "1", "2"]);
-    assert!(compared.out.contains("Try 1 changed 1 files"), "{compared}");
+    assert!(compared.out.contains("Try 1 changed 1 file\n"), "{compared}");
     let kept = explore(&env, &["keep", id, "1"]);
     assert_eq!(kept.out, "Kept try 1; 1 file changed:\n  A notes.txt\n", "{kept}");
     assert_eq!(env.read("notes.txt"), b"hello\n");
     assert_eq!((env.read("a.txt"), env.read("new.txt")), (b"changed\n".to_vec(), b"new\n".to_vec()));
     let ranked = explore(&env, &["rank", id]);
     assert_eq!(ranked.code, 0, "{ranked}");
+    let kept = explore(&env, &["keep", id, "2"]);
+    assert!(kept.out.starts_with("Kept try 2 instead of try 1; "), "{kept}");
+    assert_eq!(explore(&env, &["remove", id, "1"]).code, 0);
+    assert!(explore(&env, &["list"]).out.contains("2 tries, 1 copy, kept try 2"));
     assert_eq!(explore(&env, &["remove", id]).code, 0);
     assert_eq!(explore(&env, &["list"]).out, "");
-    let gone = explore(&env, &["keep", id, "2"]);
-    assert_eq!(gone.code, 2, "{gone}");
+    let shown = json(&explore(&env, &["show", id, "--json"]));
+    assert_eq!((&shown["kept"], &shown["tries"][0]["filesChanged"]), (&2.into(), &1.into()), "{shown}");
+    let gone = explore(&env, &["keep", id, "1"]);
+    assert!(gone.code == 1 && gone.err.contains("removed"), "{gone}");
+    let compared = explore(&env, &["compare", id, "1", "2"]);
+    assert!(compared.out.contains("The copies were removed"), "{compared}");
+}
+
+#[test]
+fn a_try_of_another_directory_is_not_listed_and_not_kept() {
+    let env = repository();
+    let id = |output: &CommandOutput| json(output)["id"].as_str().unwrap().to_owned();
+    let first = id(&explore(&env, &["1", "write hello to notes.txt", "--json"]));
+    let started = explore(&env, &["1", "write hello to more.txt"]);
+    assert!(started.err.contains("osier explore keep ") && !started.err.contains("compare"), "{started}");
+    let second = json(&explore(&env, &["list", "--json"]))[0]["id"].as_str().unwrap().to_owned();
+    let listed = explore(&env, &["list"]).out;
+    assert!(listed.find(&second) < listed.find(&first) && listed.contains(&first), "{listed}");
+
+    std::fs::create_dir(env.path("other")).unwrap();
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = env.command();
+        command.current_dir(env.path("other")).arg("explore").args(arguments);
+        CommandOutput::from_output(command.output().unwrap())
+    };
+    let listed = elsewhere(&["list"]);
+    assert_eq!(listed.out, "", "{listed}");
+    assert!(listed.err.contains("`osier explore list --all`"), "{listed}");
+    assert!(elsewhere(&["list", "--all"]).out.contains(&first));
+    let kept = elsewhere(&["keep", &first, "1"]);
+    assert_eq!(kept.code, 2, "{kept}");
+    assert!(kept.err.contains("belongs to another directory"), "{kept}");
+    assert!(!env.path("notes.txt").exists());
+    let wrong = explore(&env, &["fast", "write hello to notes.txt"]);
+    assert!(wrong.err.contains("give the number of tries first"), "{wrong}");
 }
 
 #[test]

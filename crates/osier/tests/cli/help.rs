@@ -46,6 +46,7 @@ fn help_lists_commands_and_options() {
 
         Commands:
           sessions     List, show and change sessions [alias: s]
+          search       Search the messages of all sessions
           config       Show the settings and where they come from, or change them
           models       List the available models
           agents       List the agents that a model can delegate tasks to
@@ -116,6 +117,7 @@ fn help_lists_commands_and_options() {
           osier -c 'and now the tests'       continue the last session
           osier demo                         create a small session to explore
           osier sessions tree 4f89da11       show a session as a tree
+          osier search 'json flag'           find sessions by what was said
 
         Without an API key, a built-in offline model answers; it follows simple requests.
         Name a session by the first characters of its id, or by the path of its .jsonl file.
@@ -169,7 +171,7 @@ fn every_command_help_has_examples_and_describes_its_output() {
         delete: Delete sessions permanently
         verify: Check a session file and report all problems
         gc: Remove deleted branches from a session's file
-        export: Export the path as Markdown, JSON or JSONL
+        export: Export the path as Markdown, JSON or JSONL, or the session as HTML
         append: Append an entry to a session or to a new one
     "#]]
     .assert_eq(&output);

@@ -47,6 +47,7 @@ mod run_sessions;
 mod run_support;
 mod run_usage;
 mod sandbox;
+mod search;
 mod settings;
 mod show;
 mod snapshot;

@@ -200,3 +200,16 @@ fn json_on_a_terminal_escapes_control_and_invisible_characters() {
         assert!(env.ok(line).contains("a\u{9b}31m\u{202e}b"), "{line}: unchanged without a terminal");
     }
 }
+
+#[test]
+fn a_link_comes_with_how_long_it_works() {
+    let env = TestEnv::with("say a; reply b");
+    let link = env.args(&["token", "link", "--port", "8737"]);
+    assert_eq!(link.out.lines().count(), 1, "{link}");
+    assert!(link.err.starts_with("The link works once, for ten minutes"), "{link}");
+    let shared = env.args(&["token", "create", "s.jsonl", "--expires", "2h", "--link", "--port", "8737"]);
+    assert_eq!(shared.out.lines().count(), 1, "{shared}");
+    assert!(shared.err.contains("can then read the session for 2h."), "{shared}");
+    let token = env.args(&["token", "create", "s.jsonl", "--expires", "2h"]);
+    assert_eq!((token.out.lines().count(), token.err.as_str()), (1, ""), "{token}");
+}

@@ -156,6 +156,52 @@ fn a_snapshot_has_all_entries_or_those_since_a_revision() {
     assert!(ids(&rest["entries"]).iter().all(|id| !known.contains(id)), "{rest}");
 }
 
+/// The operations of a NetaClaw session tree, on sessions that are stored and not open.
+#[test]
+fn stored_sessions_are_created_changed_and_read() {
+    let env = TestEnv::new();
+    let mut program = offline(&env);
+    let created = program.data("create_session", json!({ "title": "plans" }));
+    assert_eq!((&created["title"], &created["provider"]), (&json!("plans"), &json!("file")), "{created}");
+    let session = created["id"].clone();
+    let mut call = |name: &str, mut fields: Value| {
+        fields["session"] = session.clone();
+        program.data(name, fields)
+    };
+    let hello =
+        json!({ "message": { "role": "user", "content": "hello" }, "parentId": null, "entryId": "aaaaaaaa" });
+    assert_eq!(call("append_message", hello.clone())["existed"], false);
+    assert_eq!(call("append_message", hello)["existed"], true, "it is written once");
+    call("append_thinking_level_change", json!({ "thinkingLevel": "low" }));
+    let model = call("append_model_change", json!({ "provider": "p", "modelId": "m" }))["id"].clone();
+    let compaction = json!({ "summary": "s", "firstKeptEntryId": "aaaaaaaa", "tokensBefore": 7 });
+    call("append_compaction", compaction);
+    call("append_branch_summary", json!({ "fromId": "aaaaaaaa", "summary": "s" }));
+    let note = json!({ "entry": { "type": "custom", "customType": "note", "data": 1 } });
+    let last = call("append_entry", note);
+    let path = call("get_active_path", json!({}))["entries"].clone();
+    assert_eq!(path[0]["id"], "aaaaaaaa");
+    assert_eq!(path.as_array().unwrap().last().unwrap()["id"], last["id"]);
+    let page = call("list_entries", json!({ "after": 1, "limit": 2 }));
+    assert_eq!(
+        (page["entries"][0]["id"].clone(), page["next"].clone()),
+        (json!("aaaaaaaa"), json!(3)),
+        "{page}"
+    );
+    let updated = call("update_session", json!({ "status": "archived", "title": "old plans" }));
+    assert_eq!(
+        (&updated["status"], &updated["title"]),
+        (&json!("archived"), &json!("old plans")),
+        "{updated}"
+    );
+    assert_eq!(call("get_session", json!({})), updated);
+    let branched = call("create_branched_session", json!({ "leafId": model }));
+    assert_eq!(branched["leafEntryId"], model);
+    let refused = program
+        .call("update_entry", json!({ "session": session, "entryId": "aaaaaaaa", "status": "failed" }));
+    assert_eq!(refused["code"], "entry_immutable", "{refused}");
+}
+
 #[test]
 fn a_page_of_the_session_is_written() {
     let env = TestEnv::new();
@@ -230,4 +276,25 @@ fn the_approval_mode_decides_whether_a_dialog_opens() {
     let events = program.until("agent_settled");
     assert!(events.iter().all(|event| event["type"] != "extension_ui_request"), "{events:#?}");
     assert_eq!(std::fs::read_to_string(env.cwd().join("a.txt")).unwrap(), "one\n");
+}
+
+#[test]
+fn tasks_of_sub_agents_are_events_and_the_last_ones_are_the_stored_result() {
+    let env = TestEnv::new();
+    env.write("a.txt", "marmalade\n");
+    let mut program = offline(&env);
+    let events = program.run_prompt(json!({ "message": "delegate list .; read a.txt" }));
+    let is_task = |event: &&Value| event["type"] == "subagent_task";
+    let panels: Vec<&Value> = events.iter().filter(is_task).map(|event| &event["panel"]).collect();
+    let batches = program.data("get_subagents", json!({}))["batches"].clone();
+    let stored = batches[0]["taskPanels"].as_array().unwrap();
+    assert_eq!((stored.len(), &batches[0]["status"]), (2, &json!("completed")));
+    for panel in stored {
+        let own: Vec<&&Value> = panels.iter().filter(|event| event["taskId"] == panel["taskId"]).collect();
+        let statuses: Vec<&Value> = own.iter().map(|event| &event["status"]).collect();
+        assert_eq!((statuses[0], statuses[1]), (&json!("queued"), &json!("running")));
+        assert_eq!(own.last().map(|event| **event), Some(panel));
+    }
+    assert!(stored[1]["summary"].as_str().unwrap().contains("marmalade"), "{batches}");
+    assert_eq!(program.finish(), 0);
 }

@@ -41,6 +41,23 @@ fn continue_uses_the_most_recent_session_of_the_directory() {
 }
 
 #[test]
+fn a_damaged_session_is_reported_before_the_answer() {
+    let env = TestEnv::new();
+    assert_eq!(say(&env, &["one"]).err, "");
+    let file = env.session_file();
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes.extend_from_slice(b"garbage\n{\"torn\":");
+    std::fs::write(&file, bytes).unwrap();
+    let output = say(&env, &["-c", "two"]);
+    assert!(
+        output
+            .err
+            .starts_with("osier: 2 lines of this session are damaged and left out; `osier sessions verify "),
+        "{output}"
+    );
+}
+
+#[test]
 fn continue_never_takes_the_session_of_another_agent() {
     let env = TestEnv::new();
     say(&env, &["mine"]);
@@ -121,7 +138,10 @@ fn a_session_of_another_directory_runs_in_that_directory() {
 fn a_pi_file_is_continued_in_place() {
     let env = TestEnv::with("say How do we begin?; reply Like so.");
     let before = env.read("s.jsonl");
+    // Extensions may add models, but no key for one that is known.
+    std::fs::create_dir_all(env.home().join("extensions")).unwrap();
     let output = env.args(&["-p", "--session", "s.jsonl", "list the files here"]);
+    assert_eq!(env.read("s.jsonl"), before, "nothing is stored");
     expect![[r#"
         ! osier: cannot use anthropic/claude, the model of this session: set ANTHROPIC_API_KEY; choose another model with --model, for example --model offline
         exit 1

@@ -95,15 +95,15 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
         $ osier session list
         osier: unknown command `session`; did you mean `osier sessions`? To send it to the model: osier -- 'session list'
         $ osier sesions list --all
-        error: unknown command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions list'
+        osier: unknown command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions list'
         $ osier --verbose demo
         osier: the options before the command `demo` do not apply to it. To send it to the model: osier -- 'demo'
         $ osier modles
         osier: unknown command `modles`; did you mean `osier models`? To send it to the model: osier -- 'modles'
         $ osier rpc
-        osier: unknown command `rpc`; the commands are sessions, config, models, agents, explore, extensions, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
+        osier: unknown command `rpc`; the commands are sessions, search, config, models, agents, explore, extensions, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier rpc --stdio
-        error: unknown command `rpc`; the commands are sessions, config, models, agents, explore, extensions, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
+        osier: unknown command `rpc`; the commands are sessions, search, config, models, agents, explore, extensions, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier tree
         osier: unknown command `tree`; did you mean `osier sessions tree`? To send it to the model: osier -- 'tree'
     "#]].assert_eq(&errors);

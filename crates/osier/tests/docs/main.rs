@@ -16,7 +16,7 @@ use std::process::Command;
 use page::Page;
 
 /// Every page with examples. The first two have the same examples.
-const EXAMPLES: [&str; 13] = [
+const EXAMPLES: [&str; 14] = [
     "README.md",
     "README.zh.md",
     "docs/commands.md",
@@ -30,6 +30,7 @@ const EXAMPLES: [&str; 13] = [
     "docs/running.md",
     "docs/session-format.md",
     "docs/settings.md",
+    "docs/skills.md",
 ];
 
 #[test]
@@ -46,7 +47,7 @@ fn programs_print_what_the_pages_show() {
 
 #[test]
 fn extensions_of_the_pages_load() {
-    for name in ["docs/extensions.md", "docs/custom-tools.md"] {
+    for name in ["README.md", "README.zh.md", "docs/extensions.md", "docs/custom-tools.md"] {
         extensions::load(&Page::open(name));
     }
 }
@@ -74,7 +75,7 @@ fn every_command_and_option_is_described() {
     let described: Vec<String> =
         page.titles(3).iter().map(|title| title.trim_matches('`').to_owned()).collect();
     let mut sorted = described.clone();
-    sorted.retain(|title| !matches!(title.as_str(), "demo" | "completions" | "man"));
+    sorted.retain(|title| !matches!(title.as_str(), "demo" | "search" | "completions" | "man"));
     assert_eq!(sorted, commands, "one section per command, in the order of `osier sessions --help`");
     for command in &commands {
         let section = page.section(&format!("`{command}`"));

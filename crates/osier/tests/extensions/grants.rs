@@ -81,16 +81,30 @@ fn info_says_what_an_extension_needs_and_where() {
 }
 
 #[test]
-fn an_extension_that_needs_node_says_why() {
+fn an_extension_that_needs_node_has_all_rights_and_says_so() {
     let folder = ExtensionFolder::new();
     folder.write("home/extensions/server.ts", "import http from 'node:http';\nexport default () => http;\n");
     let lines = folder.json_found(&["hello"]);
     let failed = lines.iter().find(|line| line["method"] == "error").unwrap();
     let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("runs in Node with your rights, not confined"), "{error}");
+}
+
+#[test]
+fn without_node_an_extension_names_the_module_that_needs_it_and_the_rest_load() {
+    let folder = ExtensionFolder::new();
+    folder.write("home/extensions/server.ts", "import http from 'node:http';\nexport default () => http;\n");
+    let speaker = "export default (pi) => pi.on('session_start', (_, ctx) => ctx.ui.notify('here'));\n";
+    folder.write("home/extensions/speaker.ts", speaker);
+    assert_eq!(folder.run_found(&["extensions", "enable", "server", "--yes"]).code, 0);
+    let output = folder.found_command(&["--mode", "json", "hello"]).env("PATH", "/nowhere").output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
     assert!(
-        error.contains("it needs Node (") && error.contains("server.ts:1: import of node:http"),
-        "{error}"
+        lines.contains("it needs Node (") && lines.contains("server.ts:1: import of node:http"),
+        "{lines}"
     );
+    assert!(lines.contains("there is no `node` in PATH"), "{lines}");
+    assert!(lines.contains("\"here\""), "{lines}");
 }
 
 #[test]

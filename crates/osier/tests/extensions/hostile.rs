@@ -16,9 +16,9 @@ const SECRET: &str = "the-secret-of-osier";
 /// No run takes longer, even on a slow machine. A run that does has hung.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Whether a text contains control characters up to `last`, except line feeds. JSON does not escape those after DEL.
-fn has_control_characters(text: &str, last: char) -> bool {
-    text.chars().any(|c| c.is_control() && c != '\n' && c <= last)
+/// Whether a text contains control characters, except line feeds.
+fn has_control_characters(text: &str) -> bool {
+    text.chars().any(|c| c.is_control() && c != '\n')
 }
 
 struct AttackResult {
@@ -38,8 +38,8 @@ impl AttackResult {
             assert!(!text.contains(SECRET), "{name}: {text}");
             assert!(!text.contains("sk-not-for-extensions"), "{name}: {text}");
         }
-        assert!(!has_control_characters(out, '\u{7f}'), "{name}: control characters in {out:?}");
-        assert!(!has_control_characters(err, '\u{9f}'), "{name}: control characters in {err:?}");
+        assert!(!has_control_characters(out), "{name}: control characters in {out:?}");
+        assert!(!has_control_characters(err), "{name}: control characters in {err:?}");
         assert!(!folder.path("code/achieved").exists(), "{name} ran a program");
         let refused = err.contains("Failed to load extension") && self.code == Some(1);
         let ended = self.lines().iter().any(|line| line["type"] == "turn_ended");
@@ -168,7 +168,7 @@ fn terminal_escapes_are_inert_in_every_text() {
         let path = folder.path("attack/x.ts");
         let printed = folder.run_found(&["--verbose", "-e", path.to_str().unwrap(), "-p", "hello"]);
         for text in [&printed.out, &printed.err] {
-            assert!(!has_control_characters(text, '\u{9f}'), "{name}: {text:?}");
+            assert!(!has_control_characters(text), "{name}: {text:?}");
         }
     }
 }

@@ -74,8 +74,14 @@ async fn a_link_logs_in_once() {
     let cookie = log_in(&gateway, &gateway.link).await;
     let list = gateway.plain(Method::GET, "/api/sessions").header("cookie", &cookie);
     ok(list.send().await.unwrap()).await;
-    let again = http_client().get(&gateway.link).send().await.unwrap();
-    assert_eq!(failed(again).await, error(401, "unauthorized"));
+    // Another gateway of the same home folder does not accept it either.
+    let beside = gateway.start_beside();
+    for url in [gateway.link.clone(), gateway.link.replace(&gateway.url, &beside.url)] {
+        let again = http_client().get(url).send().await.unwrap();
+        assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(again.headers()["content-type"], "text/html; charset=utf-8");
+        assert!(again.text().await.unwrap().contains("osier token link"), "the page says what to do");
+    }
     // The link is neither a cookie nor a token.
     let secret = gateway.link.rsplit('/').next().unwrap();
     let as_token = gateway.plain(Method::GET, "/api/sessions").bearer_auth(secret);
@@ -86,22 +92,33 @@ async fn a_link_logs_in_once() {
 }
 
 #[tokio::test]
-async fn another_link_can_be_printed() {
+async fn another_link_can_be_printed_for_the_gateway_that_runs() {
     let gateway = TestGateway::start();
-    let port = gateway.port().to_string();
-    let printed = gateway.env.args(&["token", "link", "--port", &port]);
-    assert_eq!((printed.code, printed.err.as_str()), (0, ""));
+    let printed = gateway.env.args(&["token", "link"]);
+    assert_eq!(printed.code, 0, "{}", printed.err);
+    assert!(printed.err.starts_with("The link works once, for ten minutes"), "{}", printed.err);
+    assert!(printed.out.starts_with(&gateway.url), "{}", printed.out);
     log_in(&gateway, printed.out.trim()).await;
     log_in(&gateway, &gateway.link).await;
-    let old = gateway.env.args(&["token", "link", "--port", &port]);
-    let gateway = TestGateway::start_in(gateway.stop().1, &[]);
-    let path = old.out.trim().split_once("/login").unwrap().1.to_owned();
-    let before = gateway.plain(Method::GET, &format!("/login{path}")).send().await.unwrap();
-    assert_eq!(
-        failed(before).await,
-        error(401, "unauthorized"),
-        "a link from before the start may have been used"
-    );
+    // A link that was not used survives a restart.
+    let printed = gateway.env.args(&["token", "link", "--port", &gateway.port().to_string()]);
+    let (port, env) = (gateway.port(), gateway.stop().1);
+    let gateway = TestGateway::start_on(env, port);
+    log_in(&gateway, printed.out.trim()).await;
+}
+
+#[tokio::test]
+async fn a_link_for_one_of_several_gateways_names_it() {
+    let gateway = TestGateway::start();
+    let beside = gateway.start_beside();
+    let refused = gateway.env.args(&["token", "link"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains(&gateway.url) && refused.err.contains(&beside.url), "{}", refused.err);
+    let printed = gateway.env.args(&["token", "link", "--url", &beside.url]);
+    log_in(&beside, printed.out.trim()).await;
+    drop(beside.stop());
+    let stopped = gateway.stop().1.args(&["token", "link"]);
+    assert!(stopped.err.contains("no gateway of this home folder is running"), "{}", stopped.err);
 }
 
 #[tokio::test]
@@ -208,7 +225,9 @@ async fn other_addresses_need_tls_or_a_proxy() {
     };
     assert_eq!(gateway.url, "https://osier.example");
     assert!(gateway.link.starts_with("https://osier.example/login/"), "{}", gateway.link);
-    ok(http_proxy(&gateway, from("https://osier.example")).await).await;
+    let created = http_proxy(&gateway, from("https://osier.example")).await;
+    assert!(created.headers().contains_key("strict-transport-security"));
+    ok(created).await;
     let refused = http_proxy(&gateway, from("http://osier.example")).await;
     assert_eq!(failed(refused).await, error(403, "forbidden"), "a page without TLS");
 }
@@ -321,7 +340,8 @@ async fn a_certificate_makes_it_https() {
     let login = client.get(&gateway.link).send().await.unwrap();
     assert_eq!(login.version(), reqwest::Version::HTTP_2);
     assert!(login.headers()["set-cookie"].to_str().unwrap().ends_with("; Secure"));
-    assert!(login.headers().contains_key("strict-transport-security"));
+    // A browser would use https for all other programs of this machine, too.
+    assert!(!login.headers().contains_key("strict-transport-security"));
     let plain = gateway.raw("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert!(!plain.starts_with("HTTP/1.1 200"), "{plain}");
 }
@@ -364,6 +384,26 @@ async fn only_sessions_of_the_served_directories_can_be_used() {
     }
     let cwd = gateway.env.path("inside");
     assert_eq!(gateway.post("/api/sessions", json!({ "cwd": cwd })).await["cwd"], json!(cwd));
+}
+
+#[tokio::test]
+async fn new_sessions_have_one_default_directory_however_they_are_created() {
+    let env = TestEnv::new();
+    for name in ["first", "second"] {
+        fs::create_dir_all(env.path(name)).unwrap();
+    }
+    // The directory of the gateway is not allowed, so the first one that is allowed counts.
+    let home = env.home();
+    fs::create_dir_all(&home).unwrap();
+    let directories =
+        format!("[gateway]\ndirectories = [{:?}, {:?}]\n", env.path("first"), env.path("second"));
+    fs::write(home.join("config.toml"), directories).unwrap();
+    let gateway = TestGateway::start_in(env, &[]);
+    let posted = gateway.post("/api/sessions", json!({})).await;
+    let engine = crate::socket_support::connect(&gateway, &gateway.token).await;
+    let opened = crate::socket_support::open(&engine, osier_protocol::OpenTarget::default()).await;
+    assert_eq!(posted["cwd"], json!(opened.info.cwd));
+    assert_eq!(posted["cwd"], json!(gateway.env.path("first")));
 }
 
 #[tokio::test]

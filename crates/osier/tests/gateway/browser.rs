@@ -1,18 +1,22 @@
 //! The page in a real browser.
 
 mod actions;
+mod completing;
 mod connection;
 mod continuing;
 mod conversation;
 mod delegating;
+mod exploring;
 mod extensions;
+mod hostile;
 mod read_only;
 mod reading;
+mod scrolling;
 mod sessions;
 mod tree;
 
 use osier_testkit::browser::{Browser, BrowserWindow};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
@@ -58,11 +62,20 @@ impl LivePage {
         self.browser.evaluate(script).await
     }
 
-    /// Opens a session by its address.
+    /// Opens a session by its address, and waits until all of it is known.
     pub(crate) async fn show(&self, session: &str) {
         let id = session.rsplit('/').next().unwrap();
         self.evaluate(&format!("location.hash = '#session={id}'")).await;
-        self.wait("document.querySelector('#model').value !== ''").await;
+        self.wait(&format!(
+            "document.body.dataset.session === '{id}' && document.querySelector('#model').value !== ''"
+        ))
+        .await;
+    }
+
+    /// Loads the page again, and waits until all of the session in its address is known.
+    pub(crate) async fn refresh(&self) {
+        self.browser.refresh().await;
+        self.wait("document.body.dataset.session").await;
     }
 
     pub(crate) async fn prompt(&self, text: &str) {
@@ -79,9 +92,33 @@ impl LivePage {
         let row = format!(
             "[...document.querySelectorAll('.row')].find((row) => row.textContent.includes({text:?}))"
         );
-        self.wait(&row).await;
-        self.evaluate(&format!("{row}.click()")).await;
+        self.click_part(&row).await;
+        self.wait(&format!("document.querySelector('.row.selected')?.textContent.includes({text:?})")).await;
         self.wait("document.querySelector('.entry.selected')").await;
+    }
+
+    /// Clicks what an expression finds, as soon as it finds it: in one step, because the page may draw it again at any time.
+    pub(crate) async fn click_part(&self, expression: &str) {
+        self.wait(&format!("((part) => part && !part.disabled && (part.click(), true))({expression})")).await;
+    }
+
+    /// Chooses a value of a `select`.
+    pub(crate) async fn choose_value(&self, selector: &str, value: &str) {
+        self.wait(&format!(
+            "((select) => [...select.options].some((option) => option.value === '{value}')
+                && (select.value = '{value}', select.dispatchEvent(new Event('change')), true))(document.querySelector('{selector}'))"
+        ))
+        .await;
+        self.wait(&format!("!document.querySelector('{selector}').ariaBusy")).await;
+    }
+
+    /// Scrolls up with a script, but as a user does: with the wheel. Without it the page may take the scroll for its own and go on
+    /// following its end.
+    pub(crate) async fn scroll_up(&self, script: &str) {
+        self.wait(&format!(
+            "(window.dispatchEvent(new WheelEvent('wheel')), {script}, !document.querySelector('#jump-down').hidden)"
+        ))
+        .await;
     }
 
     /// Searches in the tree.
@@ -95,7 +132,7 @@ impl LivePage {
 
     /// Chooses an action of the selected entry.
     pub(crate) async fn choose(&self, action: &str) {
-        self.evaluate("document.querySelector('.entry.selected .entry-menu').click()").await;
+        self.click_part("document.querySelector('.entry.selected .entry-menu')").await;
         self.choose_open(action).await;
     }
 
@@ -107,10 +144,9 @@ impl LivePage {
 
     async fn choose_open(&self, action: &str) {
         let item = format!(
-            "[...document.querySelectorAll('#menu button')].find((item) => item.textContent.startsWith({action:?}))"
+            "[...document.querySelectorAll('#menu:popover-open button')].find((item) => item.textContent.startsWith({action:?}))"
         );
-        self.wait(&item).await;
-        self.evaluate(&format!("{item}.click()")).await;
+        self.click_part(&item).await;
     }
 
     /// Presses the main button of the open dialog.
@@ -119,10 +155,23 @@ impl LivePage {
         self.browser.click("dialog button.primary").await;
     }
 
-    /// The texts of the rows of the tree.
-    pub(crate) async fn rows(&self) -> Value {
-        self.evaluate("return [...document.querySelectorAll('.row .preview')].map((row) => row.textContent)")
-            .await
+    /// Waits until the tree has exactly these rows.
+    pub(crate) async fn has_rows(&self, rows: &[&str]) {
+        let shown = "[...document.querySelectorAll('.row .preview')].map((row) => row.textContent)";
+        self.wait(&format!("JSON.stringify({shown}) === JSON.stringify({})", json!(rows))).await;
+    }
+
+    /// Waits until an expression has this value.
+    pub(crate) async fn becomes(&self, expression: &str, value: Value) {
+        self.wait(&format!("JSON.stringify({expression}) === JSON.stringify({value})")).await;
+    }
+
+    /// Waits until nothing of the last turn is left to come: it has ended, and its reply is stored and shown.
+    pub(crate) async fn turn_ended(&self, replies: usize) {
+        self.wait(&format!(
+            "{REPLIES} === {replies} && !document.querySelector('.draft') && document.querySelector('#cancel').hidden"
+        ))
+        .await;
     }
 
     /// Makes the page send something, so that [`WATCH_SOCKET`] has its socket.
@@ -157,8 +206,7 @@ pub(crate) async fn answered(model: &ModelServer, gateway: &TestGateway) -> Opti
     for (number, (prompt, reply)) in [("one", "answer one"), ("two", "answer two")].into_iter().enumerate() {
         page.prompt(prompt).await;
         model.next_request().reply(reply);
-        page.wait(&format!("{REPLIES} === {}", number + 1)).await;
-        page.wait("document.querySelector('#cancel').hidden").await;
+        page.turn_ended(number + 1).await;
     }
     Some((page, session))
 }

@@ -51,6 +51,17 @@ async fn a_prompt_is_answered_without_a_client() {
 }
 
 #[tokio::test]
+async fn without_a_task_there_is_nothing_to_cancel_or_to_steer() {
+    let gateway = TestGateway::start();
+    let session = gateway.create().await;
+    let steer = json!({ "task": "task1", "text": "faster" });
+    for (path, body) in [("cancel", json!({})), ("cancel", json!({ "task": "task1" })), ("steer", steer)] {
+        let refused = gateway.fails(Method::POST, &format!("{session}/tasks/{path}"), body).await;
+        assert_eq!(refused, (409, "task_not_running".to_owned()));
+    }
+}
+
+#[tokio::test]
 async fn a_question_is_answered_over_http() {
     let model = ModelServer::new();
     let gateway = TestGateway::start_in(model.env(), &[]);
@@ -180,4 +191,17 @@ async fn ctrl_c_cancels_turns_and_stores_their_results() {
     request.wait_for_disconnect();
     let file = std::fs::read_to_string(env.session_file()).unwrap();
     assert!(file.contains("Half an answer") && file.contains("aborted"), "{file}");
+}
+
+#[tokio::test]
+async fn prompts_that_were_queued_when_a_gateway_died_are_returned_over_http() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = gateway.create().await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "hello" })).await;
+    let _request = model.next_request();
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "later", "when": "follow_up" })).await;
+    let gateway = TestGateway::start_in(gateway.kill(), &[]);
+    let state = gateway.get(&format!("{session}/state")).await;
+    assert_eq!(state["returnedPrompts"][0]["text"], "later", "{state}");
 }

@@ -1,8 +1,12 @@
 //! `osier --connect`: the terminal interface with the sessions of a gateway.
 
 use std::fs;
+use std::net::TcpListener;
 
-use crate::run_support::osier_command;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::run_support::{ModelServer, osier_command};
 use crate::screen::{ESCAPE, READY, Screen, open};
 use crate::server::TestGateway;
 use crate::support::TestEnv;
@@ -160,4 +164,100 @@ fn a_terminal_is_needed_and_agents_are_configured_where_they_run() {
     let (code, text) = refused(&user, &["--connect", "http://127.0.0.1:1", "--no-tools"]);
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--no-tools cannot be combined with --connect"), "{text}");
+}
+
+#[test]
+fn a_token_that_can_only_read_is_not_for_the_terminal() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let id = gateway.env.json("append hello")["session"].as_str().unwrap().to_owned();
+    let token = gateway.env.args(&["token", "create", &id]).out;
+    user.write("token", token);
+    let (code, text) = refused(&user, &["--connect", &gateway.url, "--token-file", "token", "--resume", &id]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("can only read one session, and is for browsers"), "{text}");
+}
+
+#[test]
+fn ctrl_c_at_the_question_for_the_token_shows_what_is_typed_again() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let mut screen = open(&user, &["--connect", &gateway.url]);
+    screen.wait_for("Token for ws://127.0.0.1");
+    // The signal that Ctrl-C causes outside raw mode.
+    screen.signal(Signal::INT);
+    // It also checks that the terminal shows what is typed.
+    let (code, text) = screen.wait_for_exit();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("no token for the gateway"), "{text}");
+}
+
+#[test]
+fn ctrl_c_ends_the_program_while_it_connects() {
+    let (listener, user) = (TcpListener::bind(("127.0.0.1", 0)).unwrap(), TestEnv::new());
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mut screen = open(&user, &["--connect", &url]);
+    screen.wait_for("Token for ws://127.0.0.1");
+    screen.press("secret\r");
+    // It has the token now, and waits for a gateway that does not answer.
+    let _connection = listener.accept().unwrap();
+    screen.signal(Signal::INT);
+    assert_eq!(screen.wait_for_exit().0, Some(130));
+}
+
+#[test]
+fn a_prompt_is_shown_until_the_gateway_has_it() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let mut screen = connect(&gateway, &user, &[]);
+    screen.wait_for(READY);
+    screen.submit("my name is Ada");
+    screen.wait_for("offline model");
+    let port = gateway.port();
+    let env = gateway.kill();
+    env.write("notes.txt", "buy milk\n");
+    screen.wait_for("reconnecting…");
+    screen.submit("read notes.txt");
+    screen.wait_for("to send: read notes.txt");
+    let _gateway = TestGateway::start_on(env, port);
+    screen.wait_for("returned 1 line");
+    screen.wait_gone("to send: read notes.txt");
+    screen.quit();
+}
+
+/// A terminal that joins sees what runs, as one that was there from the start.
+#[test]
+fn the_terminal_shows_a_tool_that_was_running_before_it_joined() {
+    let model = ModelServer::new();
+    let (gateway, user) = (TestGateway::start_in(model.env(), &[]), TestEnv::new());
+    let mut first = connect(&gateway, &user, &[]);
+    first.wait_for(READY);
+    first.submit("run");
+    let wait = "echo started; until [ -e go ]; do sleep 0.05; done; echo ended";
+    model.next_request().reply_with_call("bash", &json!({ "command": wait }));
+    first.wait_for("Allow bash");
+    first.answer("y");
+    first.wait_for("started");
+    let mut second = connect(&gateway, &user, &["--continue"]);
+    second.wait_for("started");
+    fs::write(gateway.env.path("go"), "").unwrap();
+    model.next_request().reply("It ran.");
+    for mut screen in [first, second] {
+        screen.wait_for("It ran.");
+        screen.quit();
+    }
+}
+
+#[test]
+fn a_question_of_a_gateway_that_ended_disappears() {
+    let model = ModelServer::new();
+    let (gateway, user) = (TestGateway::start_in(model.env(), &[]), TestEnv::new());
+    let mut screen = connect(&gateway, &user, &[]);
+    screen.wait_for(READY);
+    screen.submit("write");
+    model.next_request().reply_with_call("write", &json!({ "path": "made.txt", "content": "yes" }));
+    screen.wait_for("Allow write");
+    let port = gateway.port();
+    let env = gateway.kill();
+    screen.wait_for("reconnecting…");
+    let _gateway = TestGateway::start_on(env, port);
+    screen.wait_gone("Allow write");
+    screen.quit();
 }

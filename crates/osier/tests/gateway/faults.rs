@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use osier_engine::FollowedEvents;
-use osier_protocol::{Client, ClientCommand, ClientEvent, EngineClient, ErrorCode, OpenRequest};
+use osier_protocol::{Client, ClientCommand, ClientEvent, EngineClient, ErrorCode, OpenRequest, TurnOutcome};
 use osier_wire::{RemoteEngine, RemoteOptions, WebSocketConnector};
 
 use crate::server::TestGateway;
 
-/// The entries up to the end of the turn. Each must follow the one before it.
+/// The events up to the end of the turn, which may run and end before the client is attached again. Each entry must follow
+/// the one before it.
 async fn follow_turn(events: &mut FollowedEvents, next: &mut usize) {
     loop {
         match events.next().await {
@@ -17,7 +18,10 @@ async fn follow_turn(events: &mut FollowedEvents, next: &mut usize) {
                 assert_eq!(entry.seq, *next);
                 *next += 1;
             }
-            Ok(ClientEvent::TurnEnded { .. }) => return,
+            Ok(ClientEvent::TurnEnded { finished, error }) => {
+                assert_eq!(finished, Some(TurnOutcome::Done), "{error:?}");
+                return;
+            }
             Ok(_) => {}
             Err(error) => assert_eq!(error.code, ErrorCode::ConnectionLost, "{error}"),
         }

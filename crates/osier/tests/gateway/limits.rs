@@ -97,3 +97,27 @@ async fn many_clients_append_to_one_session_at_once() {
     let snapshot = gateway.get(&format!("{session}/snapshot")).await;
     assert_eq!(snapshot["activePath"].as_array().unwrap().len(), 32, "one after the other");
 }
+
+#[tokio::test]
+async fn errors_say_what_to_do_and_name_no_rust_types() {
+    let gateway = TestGateway::start();
+    let session = gateway.create().await;
+    let message = async |method: Method, path: &str, body: serde_json::Value| {
+        let response = gateway.request(method, path).json(&body).send().await.unwrap();
+        response.json::<serde_json::Value>().await.unwrap()["message"].as_str().unwrap().to_owned()
+    };
+    for (text, expected) in [
+        (message(Method::GET, "/api/sessions/nothing", json!({})).await, "`GET /api/sessions` lists"),
+        (message(Method::GET, &format!("{session}/entries/nothing"), json!({})).await, "/entries` lists"),
+        (message(Method::GET, "/api/sessions?limit=many", json!({})).await, "expected a whole number"),
+        (message(Method::POST, &format!("{session}/move"), json!(7)).await, "expected an object"),
+        (
+            message(Method::POST, &format!("{session}/compactions"), json!({ "tokensBefore": -1 })).await,
+            "expected a whole number",
+        ),
+    ] {
+        assert!(text.contains(expected), "{text}");
+        let rust = ["usize", "u64", "u32", "struct", "enum", "sequence", "Some(", "None"];
+        assert!(!rust.iter().any(|name| text.contains(name)), "{text}");
+    }
+}

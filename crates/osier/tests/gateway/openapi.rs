@@ -55,6 +55,21 @@ async fn every_documented_route_exists() {
 }
 
 #[tokio::test]
+async fn methods_that_are_not_documented_do_not_exist() {
+    let gateway = TestGateway::start();
+    let document = gateway.get("/api/openapi.json").await;
+    for (path, documented) in document["paths"].as_object().unwrap() {
+        let real = path.replace("{id}", "x").replace("{entry}", "y").replace("{key}", "z");
+        for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            if documented.get(method.as_str().to_lowercase()).is_none() {
+                let status = gateway.request(method.clone(), &real).send().await.unwrap().status();
+                assert_eq!(status, 405, "{method} {path} is not documented");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_document_is_openapi_3_1_and_its_references_resolve() {
     let gateway = TestGateway::start();
     let document = gateway.get("/api/openapi.json").await;
@@ -144,6 +159,9 @@ fn examples() -> Vec<Example> {
         ("getUsage", Method::GET, "/usage", Value::Null),
         ("getStatus", Method::GET, "/status", Value::Null),
         ("getState", Method::GET, "/state", Value::Null),
+        ("searchEntries", Method::GET, "/search?query=hello", Value::Null),
+        ("listExplores", Method::GET, "/explores", Value::Null),
+        ("listTasks", Method::GET, "/tasks", Value::Null),
         ("listForkPoints", Method::GET, "/fork-points?allBranches=true", Value::Null),
         ("getSessionSettings", Method::GET, "/settings", Value::Null),
         ("changeSessionSettings", Method::PATCH, "/settings", json!({ "set": { "color": "red" } })),
@@ -161,15 +179,18 @@ fn examples() -> Vec<Example> {
     ]
 }
 
-/// Operations whose examples are in other tests, because they need a model, a question, a compaction, or no session.
-const ELSEWHERE: [&str; 16] = [
+/// Operations whose examples are in other tests, because they need a model, a question, a compaction, a task, or no session.
+const ELSEWHERE: [&str; 20] = [
     "createSession",
     "listSessions",
     "answer",
+    "cancelTasks",
     "changeSetting",
     "compact",
+    "compareTries",
     "connect",
     "describeEngine",
+    "explore",
     "getAccess",
     "getCompaction",
     "listAgents",
@@ -178,6 +199,7 @@ const ELSEWHERE: [&str; 16] = [
     "render",
     "resume",
     "runShell",
+    "steerTask",
     "undoCompaction",
 ];
 

@@ -170,3 +170,15 @@ async fn only_one_of_several_prompts_finds_the_leaf_that_it_expects() {
     statuses.sort_unstable();
     assert_eq!(statuses, [vec![200], vec![409; 15]].concat());
 }
+
+#[tokio::test]
+async fn a_search_finds_the_entries_of_a_session() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["buy milk", "buy bread", "sell milk"]).await;
+    let search =
+        async |query: &str| gateway.get(&format!("{session}/search?query={query}")).await["ids"].clone();
+    assert_eq!(search("milk").await, json!([ids[0], ids[2]]));
+    assert_eq!(search("buy%20milk").await, json!([ids[0]]));
+    let wrong = gateway.fails(Method::GET, &format!("{session}/search?query=re:("), Value::Null).await;
+    assert_eq!(wrong, (400, "bad_pattern".to_owned()));
+}

@@ -64,7 +64,9 @@ impl TestGateway {
         TestGateway::run(env, command)
     }
 
-    fn run(env: Arc<TestEnv>, command: Command) -> TestGateway {
+    fn run(env: Arc<TestEnv>, mut command: Command) -> TestGateway {
+        // Files of the page as somebody works on them, without a build.
+        command.envs(std::env::var_os("OSIER_WEB_FILES").map(|folder| ("OSIER_WEB_FILES", folder)));
         let mut running = RunningCommand::start(command);
         let started: Value = serde_json::from_str(&running.out.read_until("\n")).unwrap();
         let text = |key: &str| started[key].as_str().unwrap().to_owned();

@@ -162,3 +162,16 @@ async fn a_body_with_an_unknown_field_is_refused() {
         assert_eq!((status, code.as_str()), (400, "invalid_request"), "{path}");
     }
 }
+
+/// Fields could otherwise be read from an array, by their order.
+#[tokio::test]
+async fn a_body_that_is_an_array_is_refused() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["hello"]).await;
+    for body in [json!(["hi"]), json!([])] {
+        let (status, code) = gateway.fails(Method::POST, &format!("{session}/prompt"), body).await;
+        assert_eq!((status, code.as_str()), (400, "invalid_request"));
+    }
+    let entries = gateway.get(&format!("{session}/entries")).await;
+    assert_eq!(entries["entries"].as_array().unwrap().len(), 1, "nothing was stored");
+}

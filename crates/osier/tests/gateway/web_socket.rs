@@ -1,6 +1,7 @@
 //! The client protocol over a WebSocket.
 
 use futures_util::{SinkExt, StreamExt};
+use osier_protocol::entry_view::BacktrackView;
 use osier_protocol::{
     ClientCommand, ClientEvent, EngineClient, EngineRequest, ErrorCode, ListSessions, MoveCommand,
     NewSessionOptions, OpenRequest, OpenTarget, SessionQuery, SessionRef,
@@ -165,4 +166,98 @@ async fn web_sockets_end_with_the_gateway() {
     assert_eq!((output.code, output.err.as_str()), (0, ""));
     let ended = async { while let Some(Ok(_)) = socket.next().await {} };
     tokio::time::timeout(TEST_TIMEOUT, ended).await.expect("the connection ends");
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_ends_the_connection_with_a_reason() {
+    let gateway = TestGateway::start();
+    let bearer = format!("Bearer {}", gateway.token);
+    let (socket, _) = connect_async(request(&gateway, &[("authorization", &bearer)])).await.unwrap();
+    let (mut writer, mut reader) = socket.split();
+    writer
+        .send(Message::text(
+            json!({ "type": "hello", "version": osier_protocol::PROTOCOL_VERSION }).to_string(),
+        ))
+        .await
+        .unwrap();
+    // The gateway closes the connection before it has read everything.
+    tokio::spawn(async move { writer.send(Message::text("x".repeat((32 << 20) + 1))).await });
+    let closing = async {
+        loop {
+            match reader.next().await {
+                Some(Ok(Message::Close(Some(frame)))) => return frame,
+                Some(Ok(_)) => {}
+                other => panic!("no reason: {other:?}"),
+            }
+        }
+    };
+    let frame = tokio::time::timeout(TEST_TIMEOUT, closing).await.expect("the connection ends");
+    assert_eq!((u16::from(frame.code), frame.reason.as_str()), (1009, "a message is too large"));
+}
+
+#[tokio::test]
+async fn entries_arrive_in_pages_and_a_context_that_is_too_large_is_refused() {
+    let gateway = TestGateway::start();
+    let large = "x".repeat(3 << 20);
+    gateway.create_with(&vec![large.as_str(); 22]).await;
+    let engine = connect(&gateway, &gateway.token).await;
+    let client = open(&engine, OpenTarget::Latest { cwd: None }).await.client;
+    let (mut after, mut sizes) = (None, Vec::new());
+    loop {
+        let page = client.entries(after).await.unwrap();
+        sizes.push(page.entries.len());
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(sizes, [5, 5, 5, 5, 2], "at most 16 MB each");
+    for refused in [client.context().await.map(drop), client.path(None).await.map(drop)] {
+        assert_eq!(refused.unwrap_err().code, ErrorCode::AnswerTooLarge);
+    }
+    assert_eq!(client.path(Some(3)).await.unwrap().entries.len(), 3);
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_not_sent() {
+    let gateway = TestGateway::start();
+    let engine = connect(&gateway, &gateway.token).await;
+    let client = open(&engine, OpenTarget::default()).await.client;
+    let large = ClientCommand::Rename { name: "x".repeat(32 << 20) };
+    let refused = client.send(large).await.unwrap_err();
+    assert_eq!((refused.code, &refused.facts["sent"]), (ErrorCode::Usage, &json!(false)), "{refused}");
+    client.status().await.unwrap();
+}
+
+/// The same fields as in JSON mode and over RPC.
+#[tokio::test]
+async fn a_backtrack_is_an_event_of_its_own() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let engine = connect(&gateway, &gateway.token).await;
+    let client = open(&engine, OpenTarget::default()).await.client;
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::prompt("look")).await.unwrap();
+    model.next_request().reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "a dead end" }));
+    model.next_request().reply("done");
+    let mut last = None;
+    let backtrack = loop {
+        match events.next().await.expect("the stream is open") {
+            ClientEvent::Backtrack(event) => break event,
+            event => last = Some(event),
+        }
+    };
+    let Some(ClientEvent::Entry(entry)) = last else { panic!("it follows its entry, not {last:?}") };
+    assert_eq!(backtrack.entry_id, entry.id);
+    let BacktrackView { checkpoint_id, note, original_user_message, .. } = backtrack.backtrack.clone();
+    assert_eq!(
+        (checkpoint_id, note.as_str(), original_user_message.as_str()),
+        (Some(0), "a dead end", "look")
+    );
+    let fields = serde_json::to_value(ClientEvent::Backtrack(backtrack)).unwrap();
+    let mut names: Vec<&str> = fields.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let expected =
+        ["addendum", "checkpointId", "discarded", "entryId", "fromId", "note", "originalUserMessage", "type"];
+    assert_eq!(names, expected);
 }

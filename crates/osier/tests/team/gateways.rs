@@ -1,12 +1,11 @@
 //! Two gateways on one team database.
 
 use serde_json::json;
-use sqlx::{Connection, Executor, MySqlConnection};
 
 use crate::commands::add_team_store;
 use crate::pair_support::{BusyPair, follow_foreign_entries, wait_for_text};
 use crate::run_support::ModelServer;
-use crate::server::{TestGateway, ok};
+use crate::server::{TestGateway, failed, ok};
 use crate::support::TestEnv;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,17 +29,33 @@ async fn a_turn_belongs_to_one_gateway_and_both_show_it() {
     wait_for_text(&pair.second, &pair.session, "Hello from the first.").await;
 }
 
+/// Sends a prompt as soon as no other gateway runs a turn.
+async fn prompt_when_free(gateway: &TestGateway, session: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let prompt = gateway.request(reqwest::Method::POST, &format!("{session}/prompt"));
+        let response = prompt.json(&json!({ "text": "are you there?" })).send().await.unwrap();
+        if response.status().is_success() {
+            return;
+        }
+        assert_eq!(failed(response).await, (409, "session_busy".to_owned()));
+        assert!(std::time::Instant::now() < deadline, "the lease expires");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_turn_of_a_gateway_that_died_is_free_when_its_lease_expires() {
     let model = ModelServer::new();
-    let (env, url) = add_team_store(model.env()).await;
+    let (env, _) = add_team_store(model.env()).await;
+    let config = env.home().join("config.toml");
+    let settings = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, settings + "lease = 3\n").unwrap();
     let pair = BusyPair::new(&model, TestGateway::start_in(env, &[]), json!({ "store": "team" })).await;
+    pair.check_lease().await;
     let BusyPair { first, second, session, .. } = pair;
     first.kill();
-    // Otherwise it expires after 30 seconds.
-    let mut connection = MySqlConnection::connect(&url).await.unwrap();
-    connection.execute("UPDATE osier_leases SET expires = UNIX_TIMESTAMP() - 1").await.unwrap();
-    second.post(&format!("{session}/prompt"), json!({ "text": "are you there?" })).await;
+    prompt_when_free(&second, &session).await;
     model.next_request().reply("Yes.");
     wait_for_text(&second, &session, "Yes.").await;
 }

@@ -34,3 +34,76 @@ fn an_extension_notifies_and_asks() {
     screen.wait_for("broken on purpose");
     screen.quit();
 }
+
+const SCREEN: &str = r#"import { CustomEditor } from "@earendil-works/pi-coding-agent";
+import { Text, matchesKey } from "@earendil-works/pi-tui";
+export default function (pi: any) {
+    pi.registerMessageRenderer("note", (message, { expanded }, theme) =>
+        new Text(theme.fg("accent", `note: ${message.content}`) + (expanded ? " (expanded)" : "") + "\x1b]0;EVIL\x07", 0, 0));
+    pi.registerCommand("note", { handler: async (text) => { pi.sendMessage({ customType: "note", content: text, display: true }); } });
+    pi.registerCommand("float", { handler: async (_args, ctx) => {
+        const key = await ctx.ui.custom((_tui, _theme, _keys, done) => ({
+            render: (width) => ["╔" + "═".repeat(width - 2) + "╗", "║" + "x".repeat(200), "╚" + "═".repeat(width - 2) + "╝"],
+            handleInput: (data) => done(matchesKey(data, "escape") ? "escape" : data), invalidate() {},
+        }), { overlay: true, overlayOptions: { anchor: "top-right", width: 20 } });
+        ctx.ui.notify(`float closed with ${key}`);
+    } });
+    class Shout extends CustomEditor {
+        handleInput(data) { super.handleInput(/^[a-z]$/.test(data) ? data.toUpperCase() : data); }
+        render(width) { const lines = super.render(width); lines[lines.length - 1] = "-- shout --"; return lines; }
+    }
+    pi.registerCommand("shout", { handler: async (_args, ctx) => {
+        ctx.ui.setEditorComponent((tui, theme, keys) => new Shout(tui, theme, keys));
+    } });
+}"#;
+
+#[test]
+fn an_extension_draws_its_messages_and_they_expand() {
+    let env = TestEnv::new();
+    env.write("x.ts", SCREEN);
+    let mut screen = open(&env, &["-e", "x.ts"]);
+    screen.wait_for(READY);
+    screen.submit("/note first");
+    screen.wait_for("note: first");
+    assert!(!screen.text().contains("[note]"), "Osier's own drawing is replaced: {}", screen.text());
+    screen.press("\x0f");
+    screen.wait_for("note: first (expanded)");
+    assert!(!String::from_utf8_lossy(&screen.bytes).contains("]0;EVIL"));
+    screen.quit();
+}
+
+#[test]
+fn a_float_stands_at_its_place_and_what_it_covered_comes_back() {
+    let env = TestEnv::new();
+    env.write("x.ts", SCREEN);
+    let mut screen = open(&env, &["-e", "x.ts"]);
+    screen.wait_for(READY);
+    screen.submit("/float now");
+    screen.wait_for("╔══");
+    let text = screen.text();
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(rows[0].ends_with("╔══════════════════╗"), "{text}");
+    assert!(rows[2].ends_with("╚══════════════════╝"), "{text}");
+    assert!(rows.iter().all(|row| row.chars().count() <= 80), "{text}");
+    assert!(text.contains("type a message"), "the rest stays visible: {text}");
+    screen.press("q");
+    screen.wait_for("float closed with q");
+    screen.wait_gone("╔══");
+    screen.quit();
+}
+
+#[test]
+fn an_editor_of_an_extension_sends_prompts_and_commands() {
+    let env = TestEnv::new();
+    env.write("x.ts", SCREEN);
+    let mut screen = open(&env, &["-e", "x.ts"]);
+    screen.wait_for(READY);
+    screen.submit("/shout now");
+    screen.wait_for("-- shout --");
+    screen.press("hello");
+    screen.wait_for("HELLO");
+    screen.press("\r");
+    screen.wait_for("> HELLO");
+    screen.wait_for("-- shout --");
+    screen.quit();
+}

@@ -5,6 +5,7 @@ mod approval;
 mod conversation;
 mod display;
 mod exiting;
+mod extension_sessions;
 mod extensions;
 mod history;
 mod navigation;

@@ -114,8 +114,11 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     assert!(request.messages().concat().ends_with("Additional focus: only the number"));
     request.reply("It was two.");
     screen.wait_gone("← active");
-    screen.wait_for("It was two.");
-    assert_eq!((&last(&env)["type"], &last(&env)["fromId"]), (&json!("branch_summary"), &json!("00000004")));
+    // The text is shown before it is stored.
+    screen.wait_until("the stored summary", |text| {
+        text.contains("It was two.") && last(&env)["type"] == "branch_summary"
+    });
+    assert_eq!(last(&env)["fromId"], json!("00000004"));
     screen.submit("three");
     let request = server.next_request();
     let messages = request.messages();
@@ -170,13 +173,13 @@ fn a_sub_agent_batch_shows_its_final_status() {
     screen.quit();
     let mut screen = open(&env, &["--session", "s.jsonl"]);
     // Another program stored it, and works on it.
-    screen.wait_for("sub-agents running");
+    screen.wait_for("1 task running");
     append(r#"{"type":"entry_update","targetId":"0000000b","status":"failed","payload":{}}"#);
-    screen.wait_for("sub-agents failed");
-    screen.wait_gone("sub-agents running");
+    screen.wait_for("1 task failed");
+    screen.wait_gone("1 task running");
     screen.quit();
     let mut screen = open(&env, &["--session", "s.jsonl"]);
-    screen.wait_for("sub-agents failed");
+    screen.wait_for("1 task failed");
     screen.quit();
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use osier_protocol::session_operation::{NewStoredSession, SessionOperation};
 use osier_protocol::{
     ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions,
     OpenRequest, OpenTarget, SessionRef,
@@ -29,7 +30,8 @@ impl RpcServer {
         };
         let (info, is_open) = (opened.info.clone(), self.session(Some(&opened.info.id)).is_ok());
         if !is_open {
-            let session = RpcSession::start(opened, true, 0, self.output.clone()).await?;
+            let (output, requests) = (self.output.clone(), self.requests.clone());
+            let session = RpcSession::start(opened, true, 0, output, requests).await?;
             self.add(session);
         }
         response_data(&without_nulls(json!({
@@ -90,6 +92,31 @@ impl RpcServer {
         match self.engine.call(EngineRequest::DeleteSession { session }).await? {
             EngineReply::Deleted(deleted) => response_data(&deleted),
             _ => response_data(&json!({ "deleted": false })),
+        }
+    }
+
+    pub(crate) async fn create_session(&self, new: NewStoredSession) -> CommandResult {
+        self.call_operation(EngineRequest::CreateSession(new)).await
+    }
+
+    /// Runs an operation on the named session, or on an open one.
+    pub(crate) async fn run_operation(
+        &self,
+        open: &RpcSession,
+        named: Option<String>,
+        operation: SessionOperation,
+    ) -> CommandResult {
+        let session = match named {
+            Some(name) => self.find(&name).await?,
+            None => open.info.session.clone(),
+        };
+        self.call_operation(EngineRequest::SessionOperation { session, operation }).await
+    }
+
+    async fn call_operation(&self, request: EngineRequest) -> CommandResult {
+        match self.engine.call(request).await? {
+            EngineReply::Operation { result } => response_data(&result),
+            _ => Err(unexpected_reply()),
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::command::{QueueMode, StreamingBehavior, UserMessage};
 use crate::pi_event::CompactionReason;
 use crate::response::{CommandResult, response_data};
-use crate::session::RpcSession;
+use crate::session::{CommandOrder, RpcSession};
 use crate::stored_entry::without_nulls;
 use crate::translator::Translator;
 
@@ -23,6 +23,7 @@ impl From<UserMessage> for Prompt {
 impl RpcSession {
     pub(crate) async fn prompt(
         &self,
+        order: CommandOrder<'_>,
         message: UserMessage,
         behavior: Option<StreamingBehavior>,
     ) -> CommandResult {
@@ -31,7 +32,7 @@ impl RpcSession {
             Some(StreamingBehavior::Steer) => PromptTiming::Steer,
             Some(StreamingBehavior::FollowUp) => PromptTiming::FollowUp,
         };
-        let sent = self.client.send(ClientCommand::timed_prompt(message.into(), when)).await;
+        let sent = self.send_in_order(order, ClientCommand::timed_prompt(message.into(), when)).await;
         let reply = sent.map_err(|error| match error.code {
             ErrorCode::SessionBusy if behavior.is_none() => ClientError {
                 message: format!(
@@ -46,12 +47,17 @@ impl RpcSession {
     }
 
     /// Queues a message. As in pi, it waits for the next prompt if nothing runs.
-    pub(crate) async fn steer(&self, message: UserMessage, behavior: StreamingBehavior) -> CommandResult {
+    pub(crate) async fn steer(
+        &self,
+        order: CommandOrder<'_>,
+        message: UserMessage,
+        behavior: StreamingBehavior,
+    ) -> CommandResult {
         let when = match behavior {
             StreamingBehavior::Steer => PromptTiming::SteerLater,
             StreamingBehavior::FollowUp => PromptTiming::FollowUpLater,
         };
-        let reply = self.client.send(ClientCommand::timed_prompt(message.into(), when)).await?;
+        let reply = self.send_in_order(order, ClientCommand::timed_prompt(message.into(), when)).await?;
         self.settle().await?;
         disposition(&reply)
     }
@@ -120,9 +126,14 @@ impl RpcSession {
         self.abort().await
     }
 
-    pub(crate) async fn bash(&self, id: Option<Value>, command: UserCommand) -> CommandResult {
+    pub(crate) async fn bash(
+        &self,
+        order: CommandOrder<'_>,
+        id: Option<Value>,
+        command: UserCommand,
+    ) -> CommandResult {
         self.translator.lock().await.bash_id = id;
-        let ran = self.client.send(ClientCommand::RunShell(command)).await;
+        let ran = self.send_in_order(order, ClientCommand::RunShell(command)).await;
         self.settle().await?;
         self.translator.lock().await.bash_id = None;
         let CommandReply::Ran { entry } = ran? else { return Ok(None) };
@@ -146,12 +157,12 @@ impl RpcSession {
         Ok(None)
     }
 
-    pub(crate) async fn compact(&self, focus: Option<String>) -> CommandResult {
+    pub(crate) async fn compact(&self, order: CommandOrder<'_>, focus: Option<String>) -> CommandResult {
         if self.client.attach(None).await?.state.turn_running {
             self.abort().await?;
         }
         self.emit(|translator| translator.start_compaction(CompactionReason::Manual)).await;
-        let compacted = self.client.send(ClientCommand::Compact { focus }).await;
+        let compacted = self.send_in_order(order, ClientCommand::Compact { focus }).await;
         self.settle().await?;
         let error = match compacted {
             Ok(CommandReply::Compacted(reply)) => {

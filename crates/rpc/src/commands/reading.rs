@@ -3,7 +3,7 @@
 use osier_engine::nested_tree_json;
 use osier_protocol::entry_view::{EntryContent, MessageView};
 use osier_protocol::tokens::TokenCount;
-use osier_protocol::{EntryId, EntryLine, Seq};
+use osier_protocol::{ClientError, EntryId, EntryLine, Seq};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -39,20 +39,38 @@ impl RpcSession {
     }
 
     pub(crate) async fn entries(&self, since: Option<EntryId>) -> CommandResult {
-        let answer = self.client.entries(since).await?;
-        let entries: Vec<Box<RawValue>> = answer.entries.iter().filter_map(raw_entry).collect();
-        response_data(&json!({ "entries": entries, "leafId": answer.leaf_id }))
+        let mut entries: Vec<Box<RawValue>> = Vec::new();
+        let leaf_id =
+            self.for_each_page(since, |page| entries.extend(page.iter().filter_map(raw_entry))).await?;
+        response_data(&json!({ "entries": entries, "leafId": leaf_id }))
     }
 
     pub(crate) async fn tree(&self) -> CommandResult {
-        let (snapshot, answer) = (self.client.tree().await?, self.client.entries(None).await?);
-        let entries: Vec<Option<Box<RawValue>>> = answer.entries.iter().map(raw_entry).collect();
+        let snapshot = self.client.tree().await?;
+        let mut entries: Vec<Option<Box<RawValue>>> = Vec::new();
+        let leaf_id = self.for_each_page(None, |page| entries.extend(page.iter().map(raw_entry))).await?;
         let json = |seq: Seq| match entries.get(seq.index()) {
             Some(Some(entry)) => entry.get().as_bytes(),
             _ => b"null",
         };
         let tree = String::from_utf8(nested_tree_json(&snapshot.tree, json)).unwrap_or_default();
-        response_data(&json!({ "tree": RawValue::from_string(tree).ok(), "leafId": answer.leaf_id }))
+        response_data(&json!({ "tree": RawValue::from_string(tree).ok(), "leafId": leaf_id }))
+    }
+
+    /// Reads all entries, or those after `since`, page by page. Returns the leaf.
+    async fn for_each_page(
+        &self,
+        mut since: Option<EntryId>,
+        mut read: impl FnMut(&[EntryLine]),
+    ) -> Result<Option<EntryId>, ClientError> {
+        loop {
+            let page = self.client.entries(since).await?;
+            read(&page.entries);
+            if page.next.is_none() {
+                return Ok(page.leaf_id);
+            }
+            since = page.next;
+        }
     }
 
     pub(crate) async fn last_assistant_text(&self) -> CommandResult {
@@ -78,7 +96,8 @@ impl RpcSession {
 
     pub(crate) async fn stats(&self) -> CommandResult {
         let (usage, status) = (self.client.usage().await?, self.client.status().await?);
-        let counts = MessageCounts::count(&self.client.entries(None).await?.entries);
+        let mut counts = MessageCounts::default();
+        self.for_each_page(None, |page| counts.add(page)).await?;
         let total = &usage.session;
         let context = match status.context {
             TokenCount { tokens, .. } if status.context_window > 0 => json!({
@@ -120,25 +139,23 @@ struct MessageCounts {
 }
 
 impl MessageCounts {
-    fn count(entries: &[EntryLine]) -> MessageCounts {
-        let mut counts = MessageCounts::default();
+    fn add(&mut self, entries: &[EntryLine]) {
         let messages = entries.iter().filter_map(|entry| match &entry.view()?.content {
             EntryContent::Message(message) => Some(message),
             _ => None,
         });
         for message in messages {
-            counts.total += 1;
+            self.total += 1;
             match message {
-                MessageView::User(_) => counts.user += 1,
+                MessageView::User(_) => self.user += 1,
                 MessageView::Assistant(reply) => {
-                    counts.assistant += 1;
-                    counts.calls += reply.calls().count();
+                    self.assistant += 1;
+                    self.calls += reply.calls().count();
                 }
-                MessageView::ToolResult(_) => counts.results += 1,
+                MessageView::ToolResult(_) => self.results += 1,
                 _ => {}
             }
         }
-        counts
     }
 }
 

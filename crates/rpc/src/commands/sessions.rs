@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use osier_protocol::{
     ClientCommand, ClientError, EntryId, ErrorCode, ForkOptions, ForkPosition, OpenRequest, OpenTarget,
-    SessionId,
+    RequestedSession, SessionId,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -64,8 +64,27 @@ impl RpcServer {
         })
     }
 
+    /// Does what an extension asked for.
+    pub(crate) async fn open_requested(&self, old: &Arc<RpcSession>, session: RequestedSession) {
+        let target = match session {
+            RequestedSession::New => OpenTarget::New(self.new_session.clone()),
+            RequestedSession::Named { name } => OpenTarget::Named { name },
+            RequestedSession::Fork { includes_entry: true, entry_id } => {
+                fork_of(old, ForkPosition::Exactly { entry_id })
+            }
+            RequestedSession::Fork { entry_id, .. } => fork_of(old, ForkPosition::Entry { entry_id }),
+        };
+        if let Err(error) = self.open_instead(old, target).await {
+            let text = format!("cannot open the session that an extension asked for: {error}");
+            old.emit(|translator| translator.notify(&text, "error")).await;
+        }
+    }
+
     /// Opens a session in the place of another one, whose turn is canceled.
     async fn open_instead(&self, old: &Arc<RpcSession>, target: OpenTarget) -> Result<Replaced, ClientError> {
+        let _replacing = self.replacing.lock().await;
+        // An extension and the client may both have asked for another session.
+        self.session(Some(&old.info.id))?;
         let leaving = Some(old.info.session.clone());
         let Some(opened) = self.engine.open(OpenRequest { target, leaving }).await? else {
             return Ok(Replaced { text: None, cancelled: true, session_id: None });
@@ -75,7 +94,8 @@ impl RpcServer {
         let (text, is_main) = (opened.info.editor_text.clone().unwrap_or_default(), self.is_main(old));
         let last_dialog = old.translator.lock().await.dialogs.last();
         // If this fails, the client keeps the old session and its events.
-        let new = RpcSession::start(opened, !is_main, last_dialog, self.output.clone()).await?;
+        let (output, requests) = (self.output.clone(), self.requests.clone());
+        let new = RpcSession::start(opened, !is_main, last_dialog, output, requests).await?;
         old.end_events().await;
         let session_id = (!is_main).then(|| new.info.id.clone());
         self.replace(old, new);

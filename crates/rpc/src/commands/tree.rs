@@ -6,11 +6,11 @@ use osier_protocol::{
 use serde_json::json;
 
 use crate::response::{CommandResult, response_data};
-use crate::session::RpcSession;
+use crate::session::{CommandOrder, RpcSession};
 
 impl RpcSession {
     /// Moves to an entry. As in pi, a user message returns to the editor.
-    pub(crate) async fn navigate(&self, target: MoveCommand) -> CommandResult {
+    pub(crate) async fn navigate(&self, order: CommandOrder<'_>, target: MoveCommand) -> CommandResult {
         if target.target_id.is_none() {
             return Err(ClientError::new(
                 ErrorCode::Usage,
@@ -18,11 +18,11 @@ impl RpcSession {
             ));
         }
         let target_id = target.target_id.filter(|id| **id != *"root");
-        self.move_with(ClientCommand::Move(MoveCommand { target_id, ..target })).await
+        self.move_with(order, ClientCommand::Move(MoveCommand { target_id, ..target })).await
     }
 
-    pub(crate) async fn move_with(&self, command: ClientCommand) -> CommandResult {
-        let reply = self.client.send(command).await?;
+    pub(crate) async fn move_with(&self, order: CommandOrder<'_>, command: ClientCommand) -> CommandResult {
+        let reply = self.send_in_order(order, command).await?;
         self.settle().await?;
         if let CommandReply::Moved(moved) = reply {
             return response_data(&moved);
@@ -33,8 +33,8 @@ impl RpcSession {
     }
 
     /// Runs a command that stores at most one entry.
-    pub(crate) async fn store_with(&self, command: ClientCommand) -> CommandResult {
-        let reply = self.client.send(command).await?;
+    pub(crate) async fn store_with(&self, order: CommandOrder<'_>, command: ClientCommand) -> CommandResult {
+        let reply = self.send_in_order(order, command).await?;
         self.settle().await?;
         match reply {
             CommandReply::Stored { entry } => response_data(&json!({ "entryId": entry })),

@@ -31,11 +31,6 @@ impl Translator {
                     self.handle_message(message, stored);
                 }
             }
-            (EntryContent::Backtrack(_), _) => {
-                if let Some(backtrack) = event.backtrack() {
-                    self.emit(&PiEvent::Backtrack(backtrack));
-                }
-            }
             (EntryContent::Compaction(_), _) => {
                 self.end_compaction(Some(entry.compaction_result()), false, None);
             }
@@ -167,7 +162,11 @@ impl Translator {
         if let (Question::Tool(question), None) = (question, agent) {
             self.start_tool(&question.call.id, &question.call.name, &question.call.arguments);
         }
+        let timeout = match question {
+            Question::Dialog(question) => question.timeout,
+            Question::Tool(_) | Question::Continue { .. } => None,
+        };
         let (dialog_id, dialog) = self.dialogs.open(id, question, agent);
-        self.emit(&PiEvent::ExtensionUiRequest { id: dialog_id, dialog });
+        self.emit(&PiEvent::ExtensionUiRequest { id: dialog_id, dialog, timeout });
     }
 }

@@ -167,6 +167,23 @@ async fn a_compaction_is_announced_and_its_failure_too() {
     assert_eq!(end["result"]["firstKeptEntryId"], done["firstKeptEntryId"]);
 }
 
+/// A compaction looks at the session before it starts. What is sent after it must not overtake it.
+#[tokio::test]
+async fn commands_that_are_sent_together_start_in_their_order() {
+    let mut program = TestProgram::start().await;
+    for text in ["one", "two", "three"] {
+        program.push(ScriptedTurn::reply(text.repeat(40)));
+        program.run_prompt(&text.repeat(40)).await;
+    }
+    program.push(ScriptedTurn::new().text("A summary").hang());
+    program.write(b"{\"id\":1,\"type\":\"compact\"}\n{\"id\":2,\"type\":\"undo\"}\n").await;
+    let refused = program.until("response").await.pop().unwrap();
+    assert_eq!((&refused["id"], &refused["code"]), (&json!(2), &json!("session_busy")), "{refused}");
+    program.data("abort", json!({})).await;
+    let compacted = program.events.iter().find(|event| event["id"] == 1).expect("it was canceled");
+    assert_eq!(compacted["code"], "cancelled", "{compacted}");
+}
+
 #[tokio::test]
 async fn entries_tree_and_statistics() {
     let mut program = TestProgram::start().await;

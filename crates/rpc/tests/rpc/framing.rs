@@ -47,6 +47,23 @@ async fn the_last_line_needs_no_lf_and_the_end_of_the_input_ends_the_server() {
 }
 
 #[tokio::test]
+async fn commands_that_run_when_the_input_ends_are_answered() {
+    let mut program = TestProgram::start().await;
+    program.send(&json!({ "id": 1, "type": "bash", "command": "sleep 0.3; echo done" })).await;
+    program.send(&json!({ "id": 2, "type": "list_sessions" })).await;
+    program.close_input();
+    let mut answered = Vec::new();
+    while let Some(line) = program.next().await {
+        if line["type"] == "response" {
+            answered.push((line["id"].clone(), line["command"].clone()));
+        }
+    }
+    answered.sort_by_key(|(id, _)| id.as_u64());
+    assert_eq!(answered, [(json!(1), json!("bash")), (json!(2), json!("list_sessions"))]);
+    program.ended().await;
+}
+
+#[tokio::test]
 async fn a_turn_is_canceled_and_stored_when_the_input_ends() {
     let mut program = TestProgram::start().await;
     program.push(ScriptedTurn::new().text("Hel").hang());

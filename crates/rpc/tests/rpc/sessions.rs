@@ -1,6 +1,9 @@
 //! Other sessions in the place of one, and next to it.
 
+use std::sync::atomic::Ordering;
+
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, ExtensionEvent, NotifyType, OpenTarget, RequestedSession, UserCommand};
 use serde_json::json;
 
 use crate::support::{TestProgram, of_type};
@@ -85,4 +88,56 @@ async fn several_sessions_run_in_one_process() {
     let closed = program.call("get_state", json!({ "sessionId": other })).await;
     assert_eq!(closed["code"], "session_not_found");
     assert_eq!(program.call("close_session", json!({})).await["success"], false, "the main session stays");
+}
+
+#[tokio::test]
+async fn an_extension_and_the_client_do_not_replace_a_session_at_the_same_time() {
+    let mut program = TestProgram::start().await;
+    let (engine, may_open) = (program.engine.clone(), program.engine.may_open.clone());
+    let waits = may_open.lock().await;
+    program.send(&json!({ "id": 1, "type": "new_session" })).await;
+    while engine.requested.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    engine.main_client().worker().request_session(RequestedSession::New);
+    let shown = ExtensionEvent::Notify { message: "asked".to_owned(), notify_type: NotifyType::Info };
+    engine.main_client().worker().show(shown);
+    assert_eq!(program.until("extension_ui_request").await[0]["message"], "asked");
+    drop(waits);
+    let events = program.until("extension_ui_request").await;
+    assert!(events.last().unwrap()["message"].as_str().unwrap().contains("is not open"), "{events:#?}");
+    assert_eq!(of_type(&events, "response")[0]["success"], true, "{events:#?}");
+    assert_eq!(engine.requested.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_extension_that_ends_the_program_leaves_no_command_unanswered() {
+    let mut program = TestProgram::start().await;
+    program.send(&json!({ "id": 1, "type": "bash", "command": "echo started; sleep 0.3" })).await;
+    program.until("bash_execution_update").await;
+    program.engine.main_client().worker().request_quit();
+    let mut answered = Vec::new();
+    while let Some(line) = program.next().await {
+        answered.extend((line["type"] == "response" && line["id"] == 1).then_some(line));
+    }
+    assert_eq!(answered.len(), 1, "{answered:?}");
+    program.ended().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_opened_shows_what_runs_in_it() {
+    let mut program = TestProgram::start().await;
+    let other = program.engine.open_target(OpenTarget::default()).await.unwrap();
+    let client = other.client.clone();
+    let command =
+        UserCommand { command: "echo started; exec sleep 60".to_owned(), exclude_from_context: false };
+    let running = tokio::spawn(async move { client.send(ClientCommand::RunShell(command)).await });
+    while other.client.attach(None).await.unwrap().state.running.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    program.data("open_session", json!({ "session": other.info.id })).await;
+    let update = of_type(&program.events, "bash_execution_update")[0];
+    assert_eq!((&update["delta"], &update["sessionId"]), (&json!("started\n"), &json!(other.info.id)));
+    other.client.send(ClientCommand::StopShell).await.unwrap();
+    running.await.unwrap().unwrap();
 }

@@ -1,13 +1,14 @@
 //! A server on a pair of pipes, with a scripted model, and the program that drives it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use osier_engine::{
-    ContractEngine, EngineError, FindOptions, ForkFrom, ForkRequest, KeepWhen, LiveSession, NewSession,
+    ContractEngine, EngineError, FindOptions, ForkFrom, ForkRequest, KeepWhen, LiveSession, LocalClient,
+    NewSession,
 };
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
@@ -30,6 +31,12 @@ pub(crate) struct RpcTestEngine {
     contract: ContractEngine,
     /// The next session that is opened does not answer.
     pub(crate) opens_broken_session: AtomicBool,
+    /// Sessions are opened while nobody holds this.
+    pub(crate) may_open: Arc<tokio::sync::Mutex<()>>,
+    /// How many sessions clients have asked for.
+    pub(crate) requested: AtomicUsize,
+    /// The client that connected first, as extensions know it.
+    first: OnceLock<LocalClient>,
 }
 
 impl RpcTestEngine {
@@ -40,7 +47,18 @@ impl RpcTestEngine {
 
     pub(crate) async fn new() -> Arc<RpcTestEngine> {
         let contract = ContractEngine::new().await;
-        Arc::new(RpcTestEngine { contract, opens_broken_session: AtomicBool::new(false) })
+        Arc::new(RpcTestEngine {
+            contract,
+            opens_broken_session: AtomicBool::new(false),
+            may_open: Arc::default(),
+            requested: AtomicUsize::new(0),
+            first: OnceLock::new(),
+        })
+    }
+
+    /// A client of the main session. Its worker is what extensions use.
+    pub(crate) fn main_client(&self) -> &LocalClient {
+        self.first.get().expect("the main session is open")
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -61,7 +79,11 @@ impl RpcTestEngine {
         };
         let client: Arc<dyn Client> = match self.opens_broken_session.swap(false, Ordering::Relaxed) {
             true => Arc::new(BrokenClient),
-            false => Arc::new(self.contract.engine.connect(live, &self.contract.agent(true)).await?),
+            false => {
+                let client = self.contract.engine.connect(live, &self.contract.agent(true)).await?;
+                self.first.get_or_init(|| client.clone());
+                Arc::new(client)
+            }
         };
         Ok(OpenedSession { info, client })
     }
@@ -71,7 +93,7 @@ impl RpcTestEngine {
         self.contract.engine.open(&stored).await
     }
 
-    async fn open_target(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
+    pub(crate) async fn open_target(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
         match target {
             OpenTarget::New(_) => {
                 let (store, cwd, agent) = ("file".to_owned(), "/here".to_owned(), "main".to_owned());
@@ -140,6 +162,8 @@ impl EngineClient for RpcTestEngine {
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
+        self.requested.fetch_add(1, Ordering::Relaxed);
+        drop(self.may_open.lock().await);
         let opened = self.open_target(request.target).await?;
         if let Some(session) = request.leaving {
             let left = self.connect(&self.find(&session.key).await?, None).await?;

@@ -124,4 +124,8 @@ async fn a_new_session_has_a_unique_short_id() {
     store.create(&osier_tree::Header::new(&first, 0, "/x"), &[]).await.unwrap();
     let second = osier_session::Session::new_session_id(&*store, &env).await.unwrap();
     assert_eq!((first.as_str(), second.as_str()), ("00000000-0", "00000001-3"));
+    // Several at once differ from each other too.
+    let more = osier_session::Session::new_session_ids(&*store, &env, 3).await.unwrap();
+    let short: std::collections::BTreeSet<&str> = more.iter().map(|id| &id[..8]).collect();
+    assert_eq!(short.len(), 3, "{more:?}");
 }

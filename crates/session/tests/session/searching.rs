@@ -16,7 +16,7 @@ async fn an_unreadable_session_is_reported_and_a_deleted_one_is_not() {
     exchange(&empty(&store, env("a")).await.main_cursor(), "hello").await;
     let stores = Stores::new(vec![store]);
     let card = stores.list(&SessionFilter::default()).await.unwrap().page.cards.remove(0);
-    let query = SearchQuery::parse("HELLO nothing").unwrap();
+    let query = Arc::new(SearchQuery::parse("HELLO nothing").unwrap());
     let errors = async || filter_cards(&query, vec![card.clone(), card.clone()], &stores).await.1.summary();
     assert_eq!(errors().await, None, "the session was read");
 

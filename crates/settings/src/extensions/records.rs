@@ -127,7 +127,7 @@ mod tests {
 
     fn manifest(hash: &str, grant: Grant) -> ExtensionManifest {
         let needs = [(grant, "x.ts:1: fetch".to_owned())].into();
-        ExtensionManifest { needs, hash: hash.to_owned(), files: 1 }
+        ExtensionManifest { needs, flags: BTreeMap::new(), hash: hash.to_owned(), files: 1 }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct Settings {
     pub agent: String,
     /// The store of new sessions; it exists.
     pub default_store: String,
-    /// Files and folders of extensions, besides those in the usual places.
+    /// More files and folders with extensions.
     pub extensions: Vec<String>,
     /// The directories that a gateway serves; `None` means the one where it was started.
     pub gateway_directories: Option<Vec<String>>,

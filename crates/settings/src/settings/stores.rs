@@ -18,6 +18,8 @@ pub struct StoreSpec {
     /// The source of the password of a database, if it is not in the url.
     pub password: KeySource,
     pub timeout: Duration,
+    /// How long a session of a database counts as open after its process was killed.
+    pub lease: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -109,8 +111,11 @@ fn parse_store(name: &str, table: &Table, layers: &SettingsLayers) -> Result<Sto
     if sources.next().is_some() {
         return Err("must have only one of password_env, password_file and password_command".to_owned());
     }
-    let timeout = table.get("timeout").and_then(Value::as_integer).and_then(|secs| u64::try_from(secs).ok());
-    Ok(StoreSpec { place, password, timeout: Duration::from_secs(timeout.unwrap_or(5)) })
+    let seconds = |key: &str, default: u64| {
+        let given = table.get(key).and_then(Value::as_integer).and_then(|secs| u64::try_from(secs).ok());
+        Duration::from_secs(given.unwrap_or(default))
+    };
+    Ok(StoreSpec { place, password, timeout: seconds("timeout", 5), lease: seconds("lease", 30) })
 }
 
 fn folder_location(name: &str, folder: &str, layers: &SettingsLayers) -> StoreLocation {
@@ -154,8 +159,8 @@ mod tests {
              [stores.old]\nfolder = 'archive'\n",
             expect![[r#"
                 new sessions in team
-                old: StoreSpec { place: Folder { folder: "archive", base: "$DIR", of_project: false }, password: None, timeout: 5s }
-                team: StoreSpec { place: Database(Credentials("mysql://me@db/osier")), password: Env(["PW"]), timeout: 5s }
+                old: StoreSpec { place: Folder { folder: "archive", base: "$DIR", of_project: false }, password: None, timeout: 5s, lease: 30s }
+                team: StoreSpec { place: Database(Credentials("mysql://me@db/osier")), password: Env(["PW"]), timeout: 5s, lease: 30s }
             "#]],
         );
     }
@@ -185,7 +190,7 @@ mod tests {
             "agent = 'reviewer'\n[agents.reviewer]\nstore = 'old'\n[stores.old]\nfolder = '/old'\n",
             expect![[r#"
                 new sessions in old
-                old: StoreSpec { place: Folder { folder: "/old", base: "$DIR", of_project: false }, password: None, timeout: 5s }
+                old: StoreSpec { place: Folder { folder: "/old", base: "$DIR", of_project: false }, password: None, timeout: 5s, lease: 30s }
             "#]],
         );
     }

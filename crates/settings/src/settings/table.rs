@@ -38,6 +38,8 @@ const API_NAMES: &[&str] =
     &["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"];
 const TOKENS: SettingKind = Count { min: 1, max: 1_000_000_000 };
 const SECONDS: SettingKind = Count { min: 1, max: 86_400 };
+/// A lease is renewed three times before it expires, which takes a while itself.
+const LEASE: SettingKind = Count { min: 3, max: 3600 };
 
 const fn key(
     name: &'static str,
@@ -109,6 +111,7 @@ pub static SETTING_KEYS: &[SettingKey] = &[
     key("stores.NAME.password_file", Text, "", Trusted, "a file with the password, readable only by you"),
     key("stores.NAME.password_command", Text, "", Secret, "a shell command that prints the password"),
     key("stores.NAME.timeout", SECONDS, "5", Trusted, "seconds to wait for a connection to the database"),
+    key("stores.NAME.lease", LEASE, "30", Trusted, "seconds until a session in the database is free after the process that used it was killed"),
     key("providers.NAME.name", Text, "", Trusted, "its display name"),
     key("providers.NAME.api", Choice(API_NAMES), "\"openai-completions\"", Trusted, "the protocol it uses"),
     key("providers.NAME.base_url", Text, "", Trusted, "the base url of its API"),

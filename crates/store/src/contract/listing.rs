@@ -112,6 +112,8 @@ pub async fn sessions_are_found_by_id_prefix(fixture: &dyn Fixture) {
         ("abc-11", vec![]),
     ] {
         assert_eq!(store.find_ids(prefix).await.expect("finds"), expected, "{prefix}");
+        let any = store.find_ids_with_any(&["no-such-prefix", prefix]).await.expect("finds");
+        assert_eq!(any, expected, "{prefix}");
     }
 }
 

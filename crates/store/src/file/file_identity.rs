@@ -34,6 +34,11 @@ pub(super) fn modified_nanos(metadata: &Metadata) -> i64 {
     metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }
 
+/// When the content or the metadata of a file last changed, in nanoseconds. Programs cannot set it.
+pub(super) fn changed_nanos(metadata: &Metadata) -> i64 {
+    metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec())
+}
+
 /// Opens a cache for reading if it is a regular file. Never blocks on a pipe.
 pub(super) fn open_cache(path: &std::path::Path) -> Option<std::fs::File> {
     let found = std::fs::symlink_metadata(path).ok()?;

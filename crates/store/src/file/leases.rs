@@ -18,7 +18,11 @@ const MAX_BYTES: u64 = 64 << 10;
 
 /// The leases that a store holds, by cursor.
 #[derive(Debug, Default)]
-pub(super) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
+pub(super) struct HeldLeases {
+    by_cursor: Mutex<FxHashMap<u64, HeldLease>>,
+    /// Locked while a lease is acquired.
+    pub(super) turn: tokio::sync::Mutex<()>,
+}
 
 /// A lease file, locked until this is dropped.
 #[derive(Debug)]
@@ -37,7 +41,7 @@ pub(super) struct LeaseFiles {
 
 impl HeldLeases {
     fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_cursor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn insert(&self, cursor: u64, lease: HeldLease) {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use osier_tree::time::Millis;
 
 use super::cards::{CachedCard, CardCache};
 use super::log::LogFile;
+use super::parallel::map_parallel;
 use super::{FileStore, names};
 use crate::error::StoreError;
 use crate::store::{SessionFilter, SessionPage};
@@ -20,8 +21,7 @@ use crate::store::{SessionFilter, SessionPage};
 #[derive(Debug)]
 pub(super) struct Listing {
     folders: Vec<ListedFolder>,
-    /// The modification time, the index of the folder, and the path of each file.
-    files: Vec<(Millis, usize, PathBuf)>,
+    files: Vec<ListedFile>,
     /// How many cards the page needs.
     wanted: usize,
     cards: Vec<Card>,
@@ -35,6 +35,19 @@ struct ListedFolder {
     cards: CardCache,
     files: Vec<PathBuf>,
 }
+
+#[derive(Debug)]
+struct ListedFile {
+    path: PathBuf,
+    metadata: Metadata,
+    /// The modification time.
+    modified: Millis,
+    /// The index of its folder.
+    folder: usize,
+}
+
+/// A card, and what to cache of it if it was not cached.
+type LoadedCard = (Card, Option<CachedCard>);
 
 impl Listing {
     pub(super) fn new(filter: &SessionFilter) -> Listing {
@@ -64,32 +77,49 @@ impl Listing {
             };
             let written =
                 metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000);
-            self.files.push((written, self.folders.len(), path.clone()));
+            let (path, folder) = (path.clone(), self.folders.len());
+            self.files.push(ListedFile { path, metadata, modified: written, folder });
         }
         self.folders.push(ListedFolder { cards: CardCache::load(cached), files });
         Ok(())
     }
 
     /// Reads cards, most recently modified files first, until no other card can be on the page: no entry is newer
-    /// than the modification time of its file.
-    pub(super) fn read_cards(&mut self, card_of: impl Fn(&Path, &mut CardCache) -> Result<Card, StoreError>) {
-        self.files.sort_by_key(|(written, ..)| Reverse(*written));
+    /// than the modification time of its file. Reads several files at once.
+    pub(super) fn read_cards(
+        &mut self,
+        card_of: impl Fn(&Path, &Metadata, &CardCache) -> Result<LoadedCard, StoreError> + Sync,
+    ) {
+        self.files.sort_by_key(|file| Reverse(file.modified));
         let mut latest: BinaryHeap<Reverse<Millis>> = BinaryHeap::new();
-        for (written, folder, path) in &self.files {
-            let enough = latest.len() >= self.wanted;
-            if enough && latest.peek().is_none_or(|Reverse(said)| said > written) {
+        let mut rest = self.files.as_slice();
+        while let Some(next) = rest.first() {
+            let missing = self.wanted - latest.len();
+            if missing == 0 && latest.peek().is_none_or(|Reverse(said)| *said > next.modified) {
                 self.unread = true;
                 break;
             }
-            match card_of(path, &mut self.folders[*folder].cards) {
-                Ok(card) => {
-                    latest.push(Reverse(card.modified));
-                    self.cards.push(card);
+            // All files that are missing on the page are needed.
+            let (batch, others) = rest.split_at(missing.clamp(1, rest.len()));
+            rest = others;
+            let folders = &self.folders;
+            let load = |(): &mut (), number: usize| {
+                let ListedFile { path, metadata, folder, .. } = &batch[number];
+                card_of(path, metadata, &folders[*folder].cards)
+            };
+            let loaded = map_parallel(batch.len(), || (), load);
+            for (file, card) in batch.iter().zip(loaded) {
+                match card {
+                    Ok((card, new)) => {
+                        latest.push(Reverse(card.modified));
+                        self.cards.push(card);
+                        new.into_iter().for_each(|new| self.folders[file.folder].cards.insert(new));
+                    }
+                    Err(error) => self.unreadable.push(error.to_string()),
                 }
-                Err(error) => self.unreadable.push(error.to_string()),
-            }
-            if latest.len() > self.wanted {
-                latest.pop();
+                if latest.len() > self.wanted {
+                    latest.pop();
+                }
             }
         }
         for folder in &mut self.folders {
@@ -106,18 +136,24 @@ impl Listing {
 
 impl FileStore {
     /// The card of a file: the cached one, resumed if the file grew, or built by reading the file.
-    pub(super) fn load_card(&self, path: &Path, cards: &mut CardCache) -> Result<Card, StoreError> {
-        let metadata = fs::metadata(path).map_err(StoreError::io("read the metadata of", path))?;
+    pub(super) fn load_card(
+        &self,
+        path: &Path,
+        metadata: &Metadata,
+        cards: &CardCache,
+    ) -> Result<LoadedCard, StoreError> {
         let cached = cards.get(path);
-        if let Some(cached) = cached.filter(|cached| cached.is_current(&metadata)) {
-            return Ok(cached.card(path));
+        if let Some(cached) = cached.filter(|cached| cached.is_current(metadata)) {
+            return Ok((cached.card(path), None));
         }
-        let mut log = LogFile::open(path, self.index_path(path))?;
+        let mut log = match cached {
+            Some(_) => LogFile::open(path, self.index_path(path))?,
+            // Without a card to resume from, all lines are needed. An index would not help.
+            None => LogFile::open_with_card(path)?,
+        };
         let card = build_card(&mut log, cached)?;
-        if let Some(cached) = CachedCard::new(path, &log.file, &metadata, log.bytes_read(), card.clone()) {
-            cards.insert(cached);
-        }
-        Ok(card)
+        let new = CachedCard::new(path, &log.file, metadata, log.bytes_read(), card.clone());
+        Ok((card, new))
     }
 
     /// The card of an open log.

@@ -20,6 +20,7 @@ use osier_tree::{Head, Header, Heads, Seq};
 
 use super::file_identity::FileIdentity;
 use super::index::{self, Index, IndexError, IndexHeader};
+use super::preview_writer::PreviewWriter;
 use super::reader::LineReader;
 use crate::batch::LineBatch;
 use crate::error::StoreError;
@@ -58,6 +59,8 @@ pub(super) struct LogFile {
     /// The migrated lines of a file of an old version. Such a file is replaced before the first append.
     pub(super) migrated: Option<Vec<Vec<u8>>>,
     pub(super) card: Option<CardFold>,
+    /// The previews of all entries read so far, if they were requested before the log was read.
+    pub(super) preview_writer: Option<PreviewWriter>,
     unsynced: bool,
 }
 
@@ -96,9 +99,30 @@ struct ReadState {
 
 impl LogFile {
     pub(super) fn open(path: &Path, index_path: Option<PathBuf>) -> Result<LogFile, StoreError> {
+        LogFile::open_with_previews(path, index_path, None)
+    }
+
+    /// Like `open`. If the whole log must be read, also makes its previews, for a cache at `previews`.
+    pub(super) fn open_with_previews(
+        path: &Path,
+        index_path: Option<PathBuf>,
+        previews: Option<PathBuf>,
+    ) -> Result<LogFile, StoreError> {
         let mut log = LogFile::open_header_only(path)?;
         log.index_path = index_path;
-        log.load()?;
+        log.load(previews.as_deref())?;
+        Ok(log)
+    }
+
+    /// Opens the file and builds its card by reading it once. Uses no index and writes none.
+    pub(super) fn open_with_card(path: &Path) -> Result<LogFile, StoreError> {
+        let mut log = LogFile::open_header_only(path)?;
+        if log.header.version < osier_tree::header::FORMAT_VERSION {
+            log.migrate()?;
+        } else {
+            log.card = Some(CardFold::new(log.blank_card()));
+            log.read_appended(ReadLimit::End)?;
+        }
         Ok(log)
     }
 
@@ -125,11 +149,12 @@ impl LogFile {
             read_state: ReadState::default(),
             migrated: None,
             card: None,
+            preview_writer: None,
             unsynced: false,
         })
     }
 
-    fn load(&mut self) -> Result<(), StoreError> {
+    fn load(&mut self, previews: Option<&Path>) -> Result<(), StoreError> {
         if self.header.version < osier_tree::header::FORMAT_VERSION {
             return self.migrate();
         }
@@ -138,6 +163,9 @@ impl LogFile {
             self.card = Some(CardFold::new(self.blank_card()));
         }
         self.load_index()?;
+        if self.saved_index.is_none() && self.is_worth_caching() {
+            self.preview_writer = previews.and_then(|path| PreviewWriter::create(path).ok());
+        }
         if self.size()? > self.read_state.end {
             self.read_appended(ReadLimit::End)?;
         }
@@ -180,7 +208,7 @@ impl LogFile {
     /// Reads the file again from the start. If callers may have received wrong data, starts a new generation.
     fn reload(&mut self, believed: bool) -> Result<(), StoreError> {
         let mut new = LogFile::open_header_only(&self.path)?;
-        new.load()?;
+        new.load(None)?;
         let wrong = believed || new.version().entries < self.version().entries;
         new.reload_count = self.reload_count + u64::from(wrong);
         if let Some(path) = self.index_path.take().filter(|_| new.migrated.is_none()) {
@@ -281,6 +309,10 @@ impl LogFile {
             }
         }
         Ok(self.shared_heads()?.iter_from(after).take(limit).map(|(_, head)| *head).collect())
+    }
+
+    pub(super) fn has_heads_in_memory(&self) -> bool {
+        matches!(self.heads_source, HeadsSource::InMemory(_))
     }
 
     pub(super) fn shared_heads(&mut self) -> Result<Heads, StoreError> {

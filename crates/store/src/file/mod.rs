@@ -22,6 +22,7 @@
 //! | `index/` | heads as 64-byte records in blocks with checksums, read in place. Only for logs of 128 KiB and more | device, inode, birth time, covered size and the hash of the last covered line match; and each fetched line has the id and the parent of its head |
 //! | `previews/` | the one-line preview of each entry; read when a tree is drawn or searched | the same file, the hash of its last covered entry, and a checksum match |
 //! | `cards/` | one file per folder of sessions, those of other folders in `elsewhere/`; each line has a checksum, and the last one for a session counts | inode, size and modification time match |
+//! | `texts/` | one file per folder of sessions: the texts of the messages, in records with a signature of the trigrams in each; read when sessions are searched | device, inode, birth time, size, modification and change time, and checksums match |
 //!
 //! If a log has grown, it is read from where the cache ends. `verify` uses no cache. `open/` beside them holds locks: a process that has a session open
 //! holds one, and `delete` and `gc` skip that session. A lease is there too, in a file that is locked while its turn runs.
@@ -33,16 +34,20 @@ mod leases;
 mod listing;
 mod log;
 pub mod names;
+mod parallel;
+mod preview_writer;
 mod previews;
 mod reader;
 mod replace;
 mod store;
+mod texts;
 mod verify;
 mod watcher;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -58,6 +63,7 @@ use log::{LockAttempt, LogFile, WriteFn};
 pub use names::folder_name;
 use replace::NewFile;
 pub use verify::{VerifyIssue, VerifyReport, verify};
+use watcher::FileWatcher;
 
 /// The default store name in cards and messages.
 pub const DEFAULT_NAME: &str = "file";
@@ -65,6 +71,10 @@ pub const DEFAULT_NAME: &str = "file";
 /// How long an append waits for the lock of a file. The lock is held for one write only, so a process that holds it
 /// for seconds is stopped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The texts of a log that changed less than this before it was read are not cached: another change could leave it with
+/// the same times.
+const RACY_WINDOW: Duration = Duration::from_secs(2);
 
 /// A store in plain files. A session id that contains a `/` is the path of a file anywhere.
 #[derive(Debug)]
@@ -77,6 +87,9 @@ pub struct FileStore {
     saves_cards: bool,
     logs: Mutex<FxHashMap<String, SharedLog>>,
     leases: HeldLeases,
+    watcher: FileWatcher,
+    racy_window: Duration,
+    expects_previews: AtomicBool,
 }
 
 type SharedLog = Arc<Mutex<LogFile>>;
@@ -97,6 +110,9 @@ impl FileStore {
             saves_cards: true,
             logs: Mutex::default(),
             leases: HeldLeases::default(),
+            watcher: FileWatcher::shared(),
+            racy_window: RACY_WINDOW,
+            expects_previews: AtomicBool::new(false),
         }
     }
 
@@ -110,6 +126,13 @@ impl FileStore {
     #[doc(hidden)]
     pub fn with_write_fn(mut self, write: fn(&File, &[u8]) -> io::Result<usize>) -> FileStore {
         self.write = write;
+        self
+    }
+
+    /// Replaces the time after a change in which the texts of a log are not cached, for tests of the cache.
+    #[doc(hidden)]
+    pub fn with_racy_window(mut self, window: Duration) -> FileStore {
+        self.racy_window = window;
         self
     }
 
@@ -130,11 +153,23 @@ impl FileStore {
         header: &Header,
         lines: &[Vec<u8>],
     ) -> Result<OpenedLog, StoreError> {
+        let id = FileStore::path_to_id(path).map_err(StoreError::io("find", path))?;
         let mut file = FileStore::start_file(path, header)?;
         file.write_lines(lines).map_err(StoreError::io("create", path))?;
-        file.persist(path)?;
-        let id = FileStore::path_to_id(path).map_err(StoreError::io("find", path))?;
-        self.open(&id).await
+        self.open_new(&id, path, file).await
+    }
+
+    /// Puts a new file in its place and opens it.
+    async fn open_new(&self, id: &str, path: &Path, file: NewFile) -> Result<OpenedLog, StoreError> {
+        let (path, index) = (path.to_owned(), self.index_path(path));
+        // Syncing takes long; several sessions are often created at once.
+        let log = run_blocking(move || {
+            file.persist(&path)?;
+            LogFile::open(&path, index)
+        });
+        let log = Arc::new(Mutex::new(log.await?));
+        self.open_logs().insert(id.to_owned(), log.clone());
+        Ok(FileStore::describe_log(&lock_log(&log)))
     }
 
     /// Creates a temporary file and writes the header to it.
@@ -172,6 +207,10 @@ impl FileStore {
         let absolute = std::path::absolute(path).ok()?;
         let hash = blake3::hash(absolute.as_os_str().as_bytes()).to_hex();
         Some(self.caches.as_ref()?.join(folder).join(format!("{}.{ending}", &hash[..32])))
+    }
+
+    fn previews_path(&self, path: &Path) -> Option<PathBuf> {
+        self.cache_path(path, "previews", "txt")
     }
 
     fn index_path(&self, path: &Path) -> Option<PathBuf> {
@@ -261,6 +300,7 @@ impl FileStore {
     fn without_open_logs(&self) -> FileStore {
         let mut other_store = FileStore::new(&self.sessions, self.caches.clone()).with_name(&*self.name);
         other_store.saves_cards = false;
+        other_store.racy_window = self.racy_window;
         other_store
     }
 
@@ -274,9 +314,11 @@ impl FileStore {
             return Ok(log.clone());
         }
         let wanted = id.to_owned();
+        let expects_previews = self.expects_previews.swap(false, Ordering::Relaxed);
         let open = move |store: &FileStore| {
             let path = store.find_path(&wanted)?;
-            LogFile::open(&path, store.index_path(&path))
+            let previews = expects_previews.then(|| store.previews_path(&path)).flatten();
+            LogFile::open_with_previews(&path, store.index_path(&path), previews)
         };
         let log = self.run_detached(open).await.map_err(|error| match error {
             StoreError::Vanished { .. } => self.not_found(id),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::file_identity::{FileIdentity, modified_nanos};
 use super::index::hash;
 use super::log::LogFile;
+use super::preview_writer::PreviewWriter;
 use crate::batch::LineBatch;
 use crate::error::StoreError;
 use crate::preview_texts::{PreviewTexts, WINDOW_BYTES};
@@ -25,7 +26,7 @@ const FORMAT_VERSION: u32 = 6;
 const MISSING_SHARE: usize = 64;
 
 /// The maximum length of the header line.
-const MAX_HEADER_BYTES: usize = 1024;
+pub(super) const MAX_HEADER_BYTES: usize = 1024;
 
 /// The log that cached previews were made from, and their checksum.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,11 @@ impl LogFile {
         if kept.len() == self.version().entries {
             return Ok(kept);
         }
+        if let Some(path) = path.filter(|_| kept.is_empty())
+            && let Some(texts) = self.write_previews(path)?
+        {
+            return Ok(texts);
+        }
         let mut texts = kept.into_memory().unwrap_or_default();
         let cached = texts.len();
         let heads = self.load_heads()?.clone();
@@ -63,6 +69,40 @@ impl LogFile {
             }
         }
         Ok(texts)
+    }
+
+    /// Writes the previews of all entries to a cache file. `None` if that fails, or if the log grew.
+    fn write_previews(&mut self, path: &Path) -> Result<Option<PreviewTexts>, StoreError> {
+        let entries = self.version().entries;
+        let writer = match self.preview_writer.take().filter(|writer| writer.len() == entries) {
+            Some(writer) => Ok(writer),
+            None => self.read_previews(path)?,
+        };
+        let finished = writer.and_then(|writer| {
+            if writer.len() != self.version().entries {
+                return Err(io::Error::other("the log was read again"));
+            }
+            let is_regular = self.load_heads().is_ok_and(|heads| heads.is_regular());
+            writer.finish(|sum| self.preview_header(entries, sum).filter(|_| is_regular))
+        });
+        // If the cache cannot be written, the previews are made in memory.
+        Ok(finished.inspect_err(|error| tracing::debug!(%error, "cannot write the cache of previews")).ok())
+    }
+
+    /// Makes the previews of all entries from their lines.
+    fn read_previews(&mut self, path: &Path) -> Result<io::Result<PreviewWriter>, StoreError> {
+        let mut writer = match PreviewWriter::create(path) {
+            Ok(writer) => writer,
+            Err(error) => return Ok(Err(error)),
+        };
+        let all: Vec<Seq> = (0..self.version().entries).map(Seq::new).collect();
+        let mut written = Ok(());
+        self.for_each_line(&all, |line| {
+            if written.is_ok() {
+                written = writer.push_line(line);
+            }
+        })?;
+        Ok(written.map(|()| writer))
     }
 
     fn build_missing_previews(&mut self, heads: &Heads, texts: &mut PreviewTexts) -> Result<(), StoreError> {
@@ -114,29 +154,26 @@ impl LogFile {
     }
 
     fn save_previews(&mut self, path: &Path, texts: &PreviewTexts) -> io::Result<()> {
-        let Some(last) = self.last_hash(texts.len()) else { return Ok(()) };
-        let FileIdentity { device, inode, created: born } = self.identity;
         let sum = texts.as_bytes().chunks(WINDOW_BYTES).fold(0, add_checksum);
-        let (size, changed) = (self.bytes_read(), modified_nanos(&self.file.metadata()?));
-        let header = PreviewHeader {
-            form: FORMAT_VERSION,
-            device,
-            inode,
-            born,
-            entries: texts.len(),
-            size,
-            changed,
-            last,
-            sum,
-        };
+        let Some(header) = self.preview_header(texts.len(), sum) else { return Ok(()) };
         let folder = path.parent().unwrap_or(Path::new("."));
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".previews-").tempfile_in(folder)?;
-        serde_json::to_writer(&mut file, &header)?;
+        file.write_all(&header)?;
         file.write_all(b"\n")?;
         file.write_all(texts.as_bytes())?;
         file.persist(path)?;
         Ok(())
+    }
+
+    /// The header line of a cache with this many entries and this checksum.
+    fn preview_header(&mut self, entries: usize, sum: u64) -> Option<Vec<u8>> {
+        let last = self.last_hash(entries)?;
+        let FileIdentity { device, inode, created: born } = self.identity;
+        let (size, changed) = (self.bytes_read(), modified_nanos(&self.file.metadata().ok()?));
+        let header =
+            PreviewHeader { form: FORMAT_VERSION, device, inode, born, entries, size, changed, last, sum };
+        serde_json::to_vec(&header).ok()
     }
 }
 
@@ -169,7 +206,7 @@ fn line_ends(file: &File, start: u64) -> Option<(Vec<u32>, u64)> {
     }
 }
 
-fn add_checksum(sum: u64, window: &[u8]) -> u64 {
+pub(super) fn add_checksum(sum: u64, window: &[u8]) -> u64 {
     sum.rotate_left(5) ^ hash(window)
 }
 

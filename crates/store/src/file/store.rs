@@ -1,18 +1,20 @@
 //! Implements `Store` for `FileStore`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
+use osier_tree::search_query::{MessageMatches, SearchDetail, SearchQuery};
 use osier_tree::short_ids::has_prefix;
 use osier_tree::{Head, Header, Heads, Seq};
 
 use super::listing::Listing;
 use super::log::LockAttempt;
 use super::{
-    DEFAULT_NAME, FileStore, index, lock_log, names, retry_until_unlocked, run_blocking, watcher,
+    DEFAULT_NAME, FileStore, SharedLog, index, lock_log, names, retry_until_unlocked, run_blocking,
     with_generation_check,
 };
 use crate::batch::LineBatch;
@@ -51,6 +53,11 @@ impl FileStore {
         self.run_detached(move |store| store.find_path(&id)).await
     }
 
+    async fn erase_texts_detached(&self, path: &Path) {
+        let path = path.to_owned();
+        self.run_detached(move |store| store.erase_texts(&path)).await;
+    }
+
     fn list_blocking(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         let folders = match &filter.cwd {
             Some(cwd) => vec![self.session_folder(cwd)],
@@ -60,16 +67,17 @@ impl FileStore {
         for folder in &folders {
             listing.add_folder(folder, self.cards_path(folder))?;
         }
-        listing.read_cards(|path, cards| self.load_card(path, cards));
+        listing.read_cards(|path, metadata, cards| self.load_card(path, metadata, cards));
         let mut page = listing.into_page(filter);
         page.cards.iter_mut().for_each(|card| self.set_store_name(card));
         Ok(page)
     }
 
-    fn find_blocking(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    fn find_blocking(&self, prefixes: &[String]) -> Result<Vec<String>, StoreError> {
         let files = self.session_files()?;
         let ids = files.iter().filter_map(|path| names::id_from_file_name(path.file_name()?));
-        let mut ids: Vec<String> = ids.filter(|id| has_prefix(id, prefix)).map(String::from).collect();
+        let is_wanted = |id: &&str| prefixes.iter().any(|prefix| has_prefix(id, prefix));
+        let mut ids: Vec<String> = ids.filter(is_wanted).map(String::from).collect();
         ids.sort();
         Ok(ids)
     }
@@ -107,8 +115,9 @@ impl Store for FileStore {
 
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         let path = self.unused_path(header).await?;
-        self.create_at(&path, header, lines).await?;
-        self.open(&header.id).await
+        let mut file = FileStore::start_file(&path, header)?;
+        file.write_lines(lines).map_err(StoreError::io("create", &path))?;
+        self.open_new(&header.id, &path, file).await
     }
 
     async fn create_from(
@@ -125,8 +134,7 @@ impl Store for FileStore {
             }
             file.write_lines(some).map_err(StoreError::io("create", &path))?;
         }
-        file.persist(&path)?;
-        self.open(&header.id).await
+        self.open_new(&header.id, &path, file).await
     }
 
     fn planned_file(&self, header: &Header) -> Option<PathBuf> {
@@ -156,8 +164,11 @@ impl Store for FileStore {
 
     async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
         let log = self.log_of_generation(id, generation).await?;
-        run_blocking(move || with_generation_check(&log, generation, |log| log.shared_heads().map(Some)))
-            .await
+        let read =
+            move |log: &SharedLog| with_generation_check(log, generation, |log| log.shared_heads().map(Some));
+        // Reading many heads takes long.
+        let has_heads = lock_log(&log).has_heads_in_memory();
+        if has_heads { read(&log) } else { run_blocking(move || read(&log)).await }
     }
 
     async fn lines(
@@ -190,14 +201,21 @@ impl Store for FileStore {
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
         let path = lock_log(&self.open_log(id).await?).path.clone();
         let in_use = self.open_use_lock(&path);
-        // A process that is replacing the log right now releases the lock soon.
-        let lock = move || in_use.filter(|lock| lock.try_lock_shared().is_ok() || lock.lock_shared().is_ok());
-        watcher::watch(&path, run_blocking(lock).await)
+        let in_use = match in_use {
+            // A process that is replacing the log right now releases the lock soon.
+            Some(lock) if lock.try_lock_shared().is_err() => {
+                run_blocking(move || lock.lock_shared().is_ok().then_some(lock)).await
+            }
+            in_use => in_use,
+        };
+        self.watcher.watch(&path, in_use)
     }
 
     async fn acquire_lease(&self, lease: &Lease, is_conflict: LeaseConflictFn<'_>) -> Result<(), StoreError> {
         let path = lock_log(&self.open_log(&lease.session).await?).path.clone();
         let Some(files) = self.lease_files(&path) else { return Ok(()) };
+        // Within a process, leases are acquired one after the other, without waiting for a lock of the operating system.
+        let _turn = self.leases.turn.lock().await;
         let mut held = self.leases.remove(lease.cursor);
         let taken = files.acquire(lease, &mut held, is_conflict).await;
         if let Some(held) = held {
@@ -234,18 +252,36 @@ impl Store for FileStore {
         Ok(card)
     }
 
+    fn expect_previews(&self) {
+        self.expects_previews.store(true, Ordering::Relaxed);
+    }
+
     async fn previews(&self, id: &str, version: LogVersion) -> Result<PreviewTexts, StoreError> {
         let log = self.log_of_generation(id, version.generation).await?;
-        let kept = self.cache_path(&lock_log(&log).path, "previews", "txt");
+        let kept = self.previews_path(&lock_log(&log).path);
         run_blocking(move || {
             with_generation_check(&log, version.generation, |log| log.previews(kept.as_deref()))
         })
         .await
     }
 
+    async fn search_messages(
+        &self,
+        query: &Arc<SearchQuery>,
+        cards: &[Card],
+        detail: SearchDetail,
+    ) -> Option<Vec<Result<MessageMatches, StoreError>>> {
+        let (query, cards) = (query.clone(), cards.to_vec());
+        Some(self.run_detached(move |store| store.search_blocking(&query, &cards, detail)).await)
+    }
+
     async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        let prefix = prefix.to_owned();
-        self.run_detached(move |store| store.find_blocking(&prefix)).await
+        self.find_ids_with_any(&[prefix]).await
+    }
+
+    async fn find_ids_with_any(&self, prefixes: &[&str]) -> Result<Vec<String>, StoreError> {
+        let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+        self.run_detached(move |store| store.find_blocking(&prefixes)).await
     }
 
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
@@ -260,19 +296,24 @@ impl Store for FileStore {
     async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
         let nothing =
             DeleteResult { deleted: false, store: self.name.clone(), counts: DeletedCounts::default() };
-        let path = match self.find_path_detached(id).await {
-            Ok(path) => path,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
+        let found = match self.find_path_detached(id).await {
+            Ok(path) => self.open(id).await.map(|opened| (path, opened.version.entries)),
+            Err(error) => Err(error),
         };
-        let entries = match self.open(id).await {
-            Ok(opened) => opened.version.entries,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
+        let (path, entries) = match found {
+            Err(StoreError::NotFound { .. }) => {
+                let id = id.to_owned();
+                self.run_detached(move |store| store.erase_texts_without_log(&id)).await;
+                return Ok(nothing);
+            }
+            found => found?,
         };
+        // Erased before the log is removed, in case this process is killed, and after it, because a search may have saved
+        // them again.
+        self.erase_texts_detached(&path).await;
         self.close_logs_at(&path);
         fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
-        let previews = self.cache_path(&path, "previews", "txt");
+        let previews = self.previews_path(&path);
         for cache in
             [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
         {
@@ -281,11 +322,12 @@ impl Store for FileStore {
         if let Some(leases) = self.lease_files(&path) {
             leases.remove_all();
         }
-        // No text of the session may remain in backups or in the card cache.
+        // No text of the session may remain in backups or in caches.
         for kept in super::replace::find_backups(&path) {
             fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
         }
         self.remove_card(&path);
+        self.erase_texts_detached(&path).await;
         Ok(DeleteResult { deleted: true, counts: DeletedCounts { sessions: 1, entries }, ..nothing })
     }
 
@@ -307,11 +349,14 @@ impl Store for FileStore {
         lines: &[Vec<u8>],
     ) -> Result<LogVersion, StoreError> {
         let log = self.log_of_generation(id, expected.generation).await?;
-        let lines = lines.to_vec();
+        let (lines, path) = (lines.to_vec(), lock_log(&log).path.clone());
+        // Before and after, as in a deletion.
+        self.erase_texts_detached(&path).await;
         let rewritten =
             run_blocking(move || retry_until_unlocked(&log, |log| log.rewrite(expected, &lines))).await;
         self.close_if_replaced(id, &rewritten);
         rewritten?;
+        self.erase_texts_detached(&path).await;
         Ok(self.open(id).await?.version)
     }
 }

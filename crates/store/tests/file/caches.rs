@@ -1,6 +1,7 @@
 //! Missing, truncated, damaged, swapped or stale caches never change the results.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use osier_store::Store;
@@ -138,6 +139,28 @@ async fn every_log_reads_the_same_with_and_without_caches() {
         read_data_once(&home.store(), &id)
             .await
             .assert_same(&expected, &format!("seed {seed}, from the caches"));
+    }
+}
+
+/// A log that is opened for a tree is read once, for its heads and its previews.
+#[tokio::test]
+async fn previews_made_while_a_log_is_read_are_the_same() {
+    for seed in 0..60 {
+        let home = Home::new();
+        let log = RandomLog::new(seed, 60, seed % 2 == 0);
+        let half = file_of(&wide_header("one"), &log.lines[..log.lines.len() / 2]);
+        let whole = file_of(&wide_header("one"), &log.lines);
+        let (path, id) = home.put(&half);
+        let store = home.store();
+        store.expect_previews();
+        store.open(&id).await.unwrap();
+        if seed % 3 == 0 {
+            let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            file.write_all(&whole[half.len()..]).unwrap();
+        }
+        let expected = read_data_once(&home.uncached_store(), &id).await;
+        read_data(&store, &id).await.assert_same(&expected, &format!("seed {seed}"));
+        read_data(&home.store(), &id).await.assert_same(&expected, &format!("seed {seed}, from the caches"));
     }
 }
 

@@ -14,6 +14,7 @@ mod odd_files;
 mod process;
 mod rewriting;
 mod support;
+mod texts;
 mod torn;
 mod watching;
 mod writers;

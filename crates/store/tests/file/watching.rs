@@ -83,3 +83,40 @@ async fn a_watched_session_is_not_deleted() {
         assert!(home.cached(folder).is_empty(), "{folder}");
     }
 }
+
+/// The system allows few watchers, often 128 for each user.
+#[tokio::test]
+async fn many_stores_share_a_watcher() {
+    let homes: Vec<Home> = (0..200).map(|_| Home::new()).collect();
+    let mut watches = Vec::new();
+    for home in &homes {
+        let store = home.store();
+        store.create(&header("one"), &chain(1)).await.unwrap();
+        watches.push(store.watch("one").await.unwrap());
+    }
+    let files = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    let watchers = links.filter(|link| link.to_string_lossy().contains("inotify")).count();
+    assert!(watchers < 10, "{watchers}");
+    for (home, watch) in homes.iter().zip(&mut watches) {
+        append(&home.store(), "one", &[link(1)]).await.unwrap();
+        let seen = tokio::time::timeout(Duration::from_secs(60), watch.changed()).await;
+        assert!(seen.is_ok(), "a notification within 60 s");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_with_two_paths_can_be_watched_through_both() {
+    let home = Home::new();
+    let store = home.store();
+    let path = store.create(&header("one"), &chain(1)).await.unwrap().file.unwrap();
+    let linked = home.path("linked");
+    std::os::unix::fs::symlink(path.parent().unwrap(), &linked).unwrap();
+    let linked_id = linked.join(path.file_name().unwrap()).display().to_string();
+    let watches = [store.watch("one").await.unwrap(), store.watch(&linked_id).await.unwrap()];
+    append(&home.store(), "one", &[link(1)]).await.unwrap();
+    for mut watch in watches {
+        let seen = tokio::time::timeout(Duration::from_secs(60), watch.changed()).await;
+        assert!(seen.is_ok(), "a notification within 60 s");
+    }
+}

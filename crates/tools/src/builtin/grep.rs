@@ -100,7 +100,7 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
         if wanted && !shut.contains_path(entry.path()) {
             hits.begin_file(display_name(&resolved_path, &path, metadata.is_dir()));
             if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut hits) {
-                hits.count_skipped(&error);
+                hits.skipped.count(&error);
             }
         }
     }
@@ -161,8 +161,7 @@ struct GrepResults {
     line_chars: usize,
     /// There are more matches than shown.
     more: bool,
-    /// The number of files with a line that is too long to search.
-    skipped_files: usize,
+    skipped: SkippedFiles,
     cancel: CancellationToken,
 }
 
@@ -178,7 +177,7 @@ impl GrepResults {
             max_bytes: ctx.limits.bytes,
             line_chars: ctx.limits.line_chars,
             more: false,
-            skipped_files: 0,
+            skipped: SkippedFiles::default(),
             cancel: ctx.cancel.clone(),
         }
     }
@@ -186,11 +185,6 @@ impl GrepResults {
     fn begin_file(&mut self, file: String) {
         self.file = file;
         self.name_shown = false;
-    }
-
-    /// Counts a file with a too long line. A file that cannot be read simply has no matches.
-    fn count_skipped(&mut self, error: &io::Error) {
-        self.skipped_files += usize::from(error.to_string().contains("allocation limit"));
     }
 
     fn is_done(&self) -> bool {
@@ -223,13 +217,7 @@ impl GrepResults {
                 size::count(self.matches, "match", "matches")
             ));
         }
-        if self.skipped_files > 0 {
-            notes.push(format!(
-                "[{} not searched to the end: a line is longer than {}; use bash for it]",
-                size::count(self.skipped_files, "file was", "files were"),
-                size::bytes(MAX_LINE_BYTES as u64)
-            ));
-        }
+        notes.extend(self.skipped.notes());
         let gap = if self.text.is_empty() || notes.is_empty() { "" } else { "\n" };
         let text = format!("{}{gap}{}", self.text, notes.join("\n"));
         ToolOutcome::text(text.trim_end_matches('\n'))
@@ -237,6 +225,41 @@ impl GrepResults {
             .with_detail("matches", json!(self.matches))
             .with_detail("files", json!(self.files))
             .with_detail("truncated", json!(self.more))
+    }
+}
+
+/// The files that were not searched to their end.
+#[derive(Debug, Default)]
+struct SkippedFiles {
+    /// They have a line that is too long to search.
+    long_lines: usize,
+    unreadable: usize,
+}
+
+impl SkippedFiles {
+    fn count(&mut self, error: &io::Error) {
+        match error.to_string().contains("allocation limit") {
+            true => self.long_lines += 1,
+            // It was removed in the meantime.
+            false if error.kind() == io::ErrorKind::NotFound => {}
+            false => self.unreadable += 1,
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.long_lines > 0 {
+            notes.push(format!(
+                "[{} not searched to the end: a line is longer than {}; use bash for it]",
+                size::count(self.long_lines, "file was", "files were"),
+                size::bytes(MAX_LINE_BYTES as u64)
+            ));
+        }
+        if self.unreadable > 0 {
+            let files = size::count(self.unreadable, "file", "files");
+            notes.push(format!("[{files} could not be read, so matches may be missing]"));
+        }
+        notes
     }
 }
 
@@ -265,5 +288,19 @@ impl Sink for GrepResults {
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
         self.text.push_str("--\n");
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_read_are_reported_and_those_that_are_gone_are_not() {
+        let mut skipped = SkippedFiles::default();
+        skipped.count(&io::ErrorKind::NotFound.into());
+        assert_eq!(skipped.notes(), [""; 0]);
+        skipped.count(&io::ErrorKind::PermissionDenied.into());
+        assert_eq!(skipped.notes(), ["[1 file could not be read, so matches may be missing]"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The index from ids to entries. Copies share their tables; only small tables are ever duplicated.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use hashbrown::HashTable;
 
@@ -12,9 +12,18 @@ const MAX_DUPLICATED: usize = 512;
 
 #[derive(Clone, Default)]
 pub(super) struct IdIndex {
+    /// The entries that a store restored. Their table is built on first use: showing a session does not need it.
+    restored: Arc<RestoredIds>,
     /// Oldest first, each at least twice as large as the next.
     settled: Arc<Vec<Arc<HashTable<Seq>>>>,
     recent: Arc<HashTable<Seq>>,
+}
+
+#[derive(Clone, Default)]
+struct RestoredIds {
+    /// They are the first entries of the log.
+    count: usize,
+    table: OnceLock<HashTable<Seq>>,
 }
 
 /// A hash with a random seed per process. Ids come from untrusted files, which must not be able to force collisions.
@@ -28,10 +37,40 @@ fn hash(key: IdKey) -> u64 {
     (wide >> 64) as u64 ^ wide as u64
 }
 
+impl RestoredIds {
+    fn table(&self, key_of: impl Fn(Seq) -> Option<IdKey>) -> &HashTable<Seq> {
+        self.table.get_or_init(|| {
+            let mut table = HashTable::with_capacity(self.count);
+            for seq in (0..self.count).map(Seq::new) {
+                if let Some(key) = key_of(seq) {
+                    table.insert_unique(hash(key), seq, |seq| key_of(*seq).map_or(0, hash));
+                }
+            }
+            table
+        })
+    }
+}
+
 impl IdIndex {
-    pub(super) fn find(&self, key: IdKey, mut matches: impl FnMut(Seq) -> bool) -> Option<Seq> {
+    /// `key_of` returns the key of an entry; `None` if a later entry has the same id.
+    pub(super) fn find(
+        &self,
+        key: IdKey,
+        mut matches: impl FnMut(Seq) -> bool,
+        key_of: impl Fn(Seq) -> Option<IdKey>,
+    ) -> Option<Seq> {
         let tables = std::iter::once(&self.recent).chain(self.settled.iter().rev());
-        tables.into_iter().find_map(|table| table.find(hash(key), |seq| matches(*seq)).copied())
+        let found = tables.into_iter().find_map(|table| table.find(hash(key), |seq| matches(*seq)));
+        let restored = || self.restored.table(key_of).find(hash(key), |seq| matches(*seq));
+        found.or_else(restored).copied()
+    }
+
+    /// Adds the next `count` entries that a store restored. Returns false if entries were looked up or inserted before.
+    pub(super) fn restore(&mut self, first: usize, count: usize) -> bool {
+        let restored = Arc::make_mut(&mut self.restored);
+        let is_next = restored.count == first && restored.table.get().is_none();
+        restored.count += if is_next { count } else { 0 };
+        is_next
     }
 
     /// `earlier` is the entry that had this id before.

@@ -158,7 +158,7 @@ impl CardFold {
     pub fn feed(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
         let head = heads.get(seq);
         self.card.entry_count += 1;
-        self.card.leaf_id = heads.leaf_after(seq).map(|leaf| heads.id(leaf).to_string());
+        self.set_leaf(heads.leaf_after(seq), heads);
         if head.kind.reaches_context() {
             let is_branch = self.mark_continued(heads.anchor(head.parent));
             if is_branch || self.card.branches == 0 {
@@ -183,15 +183,28 @@ impl CardFold {
         }
     }
 
+    fn set_leaf(&mut self, leaf: Option<Seq>, heads: &Heads) {
+        let Some(leaf) = leaf else {
+            self.card.leaf_id = None;
+            return;
+        };
+        // Reuse the string, because every entry sets it.
+        let leaf_id = self.card.leaf_id.get_or_insert_default();
+        leaf_id.clear();
+        leaf_id.push_str(heads.id(leaf).as_str());
+    }
+
     fn feed_message(&mut self, entry: &Entry<'_>) {
-        let Some(message) = entry.message else { return };
+        if entry.message.is_none() {
+            return;
+        }
         self.card.message_count += u64::from(entry.role != MessageRole::System);
-        self.add_usage(message.get("usage"));
+        self.add_usage(entry.message_parts.usage);
         if !matches!(entry.role, MessageRole::User | MessageRole::Assistant) {
             return;
         }
         let said_at =
-            message.get("timestamp").and_then(RawJson::number).filter(|time| VALID_TIMES.contains(time));
+            entry.message_parts.timestamp.and_then(RawJson::number).filter(|time| VALID_TIMES.contains(time));
         let said_at = said_at.map(|time| time as Millis).or(entry.time);
         if let Some(said_at) = said_at {
             // A fork is created later than the messages copied into it.

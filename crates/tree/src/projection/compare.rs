@@ -26,7 +26,7 @@ const MAX_MESSAGES: usize = 100;
 const MAX_FILES: usize = 100;
 
 /// The result of comparing two branches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
     /// The deepest entry on both paths.

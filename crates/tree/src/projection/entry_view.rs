@@ -10,7 +10,8 @@ mod texts;
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::usage::UsageTotals;
@@ -45,7 +46,11 @@ pub enum EntryContent {
     Backtrack(BacktrackView),
     Subagents(SubagentsView),
     Change(ChangeView),
-    /// A mark, a move, or an entry of an extension that is not a message.
+    /// An entry of an extension that is not a message.
+    Custom {
+        custom_type: String,
+    },
+    /// A mark or a move.
     Other,
 }
 
@@ -158,7 +163,7 @@ pub struct BranchSummaryView {
 }
 
 /// The model's return to a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BacktrackView {
     pub checkpoint_id: Option<u64>,
@@ -226,11 +231,25 @@ impl AssistantView {
     }
 }
 
+/// The longest summary of a call, in characters.
+const MAX_SUMMARY: usize = 100;
+
 impl ToolCallView {
-    /// The arguments in one line, such as `notes.txt:10-20`. `home` is the user's home folder, shown as `~`.
+    /// Whether the arguments have a short form of their own.
+    fn is_file_tool(&self) -> bool {
+        matches!(self.name.as_str(), "read" | "write" | "edit" | "bash" | "grep" | "find" | "ls")
+    }
+
+    /// The arguments in one line, such as `notes.txt:10-20`, or `name="Ann"` if the tool is not known here. `home` is the user's
+    /// home folder, shown as `~`.
     pub fn summary(&self, home: Option<&str>) -> String {
         if self.arguments.is_null() {
             return String::new();
+        }
+        if let Some(arguments) = self.arguments.as_object().filter(|_| !self.is_file_tool()) {
+            let pairs: Vec<String> =
+                arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            return super::preview::truncate_with_dots(&pairs.join(" "), MAX_SUMMARY);
         }
         let arguments = self.arguments.to_string();
         let Ok(arguments) = RawJson::parse(arguments.as_bytes()) else { return String::new() };

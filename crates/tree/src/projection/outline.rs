@@ -10,7 +10,7 @@ mod navigate;
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
@@ -72,17 +72,18 @@ pub struct Outline {
     pub leaf: Option<usize>,
     /// For each entry, the 1-based row of it or of its nearest shown ancestor; 0 for none.
     row_by_entry: Vec<u32>,
+    /// The labels, by row. Few rows have one.
+    labels: FxHashMap<usize, Box<str>>,
 }
 
-/// One shown entry.
+/// One shown entry. A tree can have a million of them, so a row is 28 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutlineRow {
     pub seq: Seq,
-    /// The row of the nearest shown ancestor.
-    pub parent: Option<u32>,
+    /// The 1-based row of the nearest shown ancestor; 0 for none.
+    above: u32,
     /// The number of shown children.
     pub children: u32,
-    pub label: Option<Box<str>>,
     /// It is on the path to the leaf.
     pub on_path: bool,
     /// It represents the leaf.
@@ -97,7 +98,8 @@ pub struct OutlineRow {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct RowLayout {
     level: u32,
-    gutter: Option<u32>,
+    /// 1-based; 0 for none.
+    gutter: u32,
     connector: Connector,
     foldable: bool,
 }
@@ -114,6 +116,11 @@ pub enum Connector {
 }
 
 impl OutlineRow {
+    /// The row of the nearest shown ancestor.
+    pub fn parent(&self) -> Option<usize> {
+        (self.above as usize).checked_sub(1)
+    }
+
     /// The indentation levels, including the connector's.
     pub fn level(&self) -> u32 {
         self.layout.level
@@ -125,8 +132,8 @@ impl OutlineRow {
 
     /// The nearest ancestor row with a connector. If that is a [`Connector::Tee`], a vertical line passes this row one level
     /// left of that ancestor's text. Follow the ancestor's own gutter for the next line.
-    pub fn gutter(&self) -> Option<u32> {
-        self.layout.gutter
+    pub fn gutter(&self) -> Option<usize> {
+        (self.layout.gutter as usize).checked_sub(1)
     }
 
     /// Whether the row can be folded: it has children, and starts a branch or is a root.
@@ -189,7 +196,8 @@ impl<'a> OutlineWalk<'a> {
         for seq in tree.heads().ancestors(leaf) {
             on_path[seq.index()] = true;
         }
-        let outline = Outline { row_by_entry: vec![0; tree.len()], ..Outline::default() };
+        let rows = Vec::with_capacity(tree.len());
+        let outline = Outline { rows, row_by_entry: vec![0; tree.len()], ..Outline::default() };
         let any_deleted = tree.marks().deleted().next().is_some();
         let mut walk = OutlineWalk { tree, options, any_deleted, on_path, pending: Vec::new(), outline };
         walk.push_children(None, AncestorState::default());
@@ -201,11 +209,13 @@ impl<'a> OutlineWalk<'a> {
         above.hidden |= above.deleted && !self.options.show_deleted;
         let folded = self.options.folded.contains(&seq);
         if !above.hidden && filter.shows(seq) {
+            if let Some(label) = self.tree.label(seq) {
+                self.outline.labels.insert(self.outline.rows.len(), label.text.as_str().into());
+            }
             self.outline.rows.push(OutlineRow {
                 seq,
-                parent: above.row.checked_sub(1),
+                above: above.row,
                 children: 0,
-                label: self.tree.label(seq).map(|label| label.text.as_str().into()),
                 on_path: self.on_path[seq.index()],
                 is_leaf: false,
                 folded,

@@ -17,6 +17,8 @@ use crate::scan::RawJson;
 use crate::summary::summary_text;
 
 pub use call::RawToolCall;
+pub(crate) use call::truncate_with_dots;
+use entry_text::content_line;
 pub(crate) use entry_text::{content_text, count_images, each_block, field, message_field};
 pub use entry_text::{display_text, editor_text, full_text, shown_text, tool_calls};
 pub use log_previews::Previews;
@@ -89,16 +91,18 @@ fn message_preview(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>
     match entry.role {
         MessageRole::User => user_preview(entry),
         MessageRole::Assistant => {
-            let text = one_line(&content_text(value("content"), ""), MAX_CHARS);
+            let text = content_line(&entry.message_parts, MAX_CHARS);
+            if !text.is_empty() {
+                return format!("assistant: \"{text}\"");
+            }
             match words("errorMessage").filter(|error| !error.is_empty()) {
-                _ if !text.is_empty() => format!("assistant: \"{text}\""),
                 _ if entry.reason == EntryReason::Aborted => "assistant: (aborted)".to_owned(),
                 Some(error) => format!("assistant: {}", one_line(&error, 80)),
                 None => "assistant: (no content)".to_owned(),
             }
         }
         MessageRole::ToolResult => {
-            let call = value("toolCallId").and_then(RawJson::text).and_then(|id| call_line(&id));
+            let call = entry.message_parts.tool_call_id.and_then(RawJson::text).and_then(|id| call_line(&id));
             call.unwrap_or_else(|| format!("[{}]", words("toolName").unwrap_or_else(|| "tool".to_owned())))
         }
         MessageRole::BashExecution => format!("[bash]: {}", words("command").unwrap_or_default()),
@@ -107,12 +111,18 @@ fn message_preview(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>
 }
 
 fn user_preview(entry: &Entry<'_>) -> String {
-    let content = entry.message.and_then(|message| message.get("content"));
-    let text = one_line(&shown_text(entry), MAX_CHARS);
+    let content = entry.message_parts.content;
+    let text = match display_text(entry) {
+        Some(shown) => one_line(&shown, MAX_CHARS),
+        None => content_line(&entry.message_parts, MAX_CHARS),
+    };
+    if !text.is_empty() {
+        return format!("user: \"{text}\"");
+    }
     match count_images(content) {
-        1 if text.is_empty() => "user: [image]".to_owned(),
-        images if images > 1 && text.is_empty() => format!("user: [{images} images]"),
-        _ => format!("user: \"{text}\""),
+        0 => "user: \"\"".to_owned(),
+        1 => "user: [image]".to_owned(),
+        images => format!("user: [{images} images]"),
     }
 }
 

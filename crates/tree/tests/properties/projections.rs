@@ -69,9 +69,9 @@ proptest! {
         let outline = outlined(&tree, &log, &options);
         for (at, row) in outline.rows.iter().enumerate() {
             let nearest = tree.heads().ancestors(tree.head(row.seq).parent).find_map(|seq| outline.rows.iter().position(|row| row.seq == seq));
-            prop_assert_eq!(row.parent.map(|parent| parent as usize), nearest);
+            prop_assert_eq!(row.parent(), nearest);
             prop_assert!(nearest.is_none_or(|parent| parent < at));
-            prop_assert_eq!(row.children as usize, outline.rows.iter().filter(|child| child.parent == Some(at as u32)).count());
+            prop_assert_eq!(row.children as usize, outline.rows.iter().filter(|child| child.parent() == Some(at)).count());
             prop_assert_eq!(outline.row_of(row.seq), Some(at));
             let drawn = outline.row_parts(at, "", Default::default());
             prop_assert_eq!(drawn.prefix.chars().count(), row.level() as usize * 3);
@@ -98,7 +98,7 @@ proptest! {
             let branches: u64 = report.branches.iter().map(|branch| branch.usage.total_tokens).sum();
             prop_assert!(branches <= report.session.total_tokens);
             let models: u64 = report.models.iter().map(|model| model.usage.total_tokens).sum();
-            prop_assert_eq!(models, report.session.total_tokens);
+            prop_assert_eq!(models + report.subagents.total_tokens, report.session.total_tokens);
             let items = transcript(&tree, position, &log.entries);
             prop_assert!(items.len() <= transcript_entries(&tree, position).len());
             let page = markdown(&items, "x");

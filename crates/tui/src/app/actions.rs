@@ -1,18 +1,19 @@
 //! Runs actions. Slow ones run in a background task that sends a message when it is done.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply};
+use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply, SessionRef};
 
 use super::command_sender::OutgoingCommand;
 use super::tasks::{self, TaskContext};
 use super::{App, LoopPause, TaskResult, images};
 use crate::error::{TuiError, error_chain};
-use crate::host::Host;
-use crate::msg::{Action, CommandPurpose, Msg, OpenTarget};
+use crate::host::{Host, SessionSearchResult};
+use crate::msg::{Action, CommandPurpose, Msg, OpenTarget, SearchHit};
 use crate::screen::ScreenOutput;
 use crate::window;
 
@@ -55,6 +56,10 @@ impl App {
             }
             Action::Search { query, cards, among } => self.start_search(query, cards, among),
             Action::StopSearch => self.stop_search(),
+            Action::UseTheme(name) => match self.host.theme(&name) {
+                Some(theme) => self.screen.set_theme(theme.with_color_depth(self.screen.color_depth())),
+                None => self.queue_msg(Msg::Failed(format!("there is no theme {name}"))),
+            },
             Action::Quit => self.pause = Some(LoopPause::Exit(0)),
             action => self.run_session_task(action),
         }
@@ -163,23 +168,24 @@ impl App {
         });
     }
 
-    /// Searches conversations, the most recently used first. Reports each hit at once.
+    /// Searches conversations, and reports those of the cards in `among`.
     fn start_search(&mut self, query: String, cards: Arc<Vec<Card>>, among: Vec<usize>) {
         self.stop_search();
         let (host, answers, number) = (self.host.clone(), self.task_results.clone(), self.search_number);
         let searching = tokio::spawn(async move {
             tokio::time::sleep(SEARCH_DELAY).await;
-            let mut errors = Vec::new();
-            for at in among {
-                let Some(card) = cards.get(at) else { continue };
-                match host.search_messages(&query, card).await {
-                    Ok(true) => drop(answers.send(TaskResult::SearchHit(number, Some(at)))),
-                    Ok(false) => {}
-                    Err(error) => errors.push(format!("{}: {error}", card.short_id)),
+            let found = host.search_sessions(&query).await;
+            let found = found
+                .unwrap_or_else(|error| SessionSearchResult { problem: Some(error), ..Default::default() });
+            let mut lines: HashMap<SessionRef, String> = found.lines.into_iter().collect();
+            for card in among {
+                let session = cards.get(card).map(SessionRef::from_card);
+                if let Some(line) = session.and_then(|session| lines.remove(&session)) {
+                    let _ = answers.send(TaskResult::SearchHit(number, Some(SearchHit { card, line })));
                 }
             }
-            if let Some(first) = errors.first() {
-                let _ = answers.send(TaskResult::Msg(Msg::Failed(search_problem(errors.len(), first))));
+            if let Some(problem) = found.problem {
+                let _ = answers.send(TaskResult::Msg(Msg::Failed(problem)));
             }
             let _ = answers.send(TaskResult::SearchHit(number, None));
         });
@@ -209,11 +215,4 @@ impl App {
 /// The message that reports a completed change to the user.
 pub(super) fn change_done(notice: String) -> Msg {
     Msg::Replied(CommandPurpose::Change(notice), Box::new(Ok(CommandReply::Done)))
-}
-
-fn search_problem(count: usize, first: &str) -> String {
-    match count {
-        1 => format!("cannot search 1 session: {first}"),
-        count => format!("cannot search {count} sessions; the first error is {first}"),
-    }
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use osier_protocol::client::Attached;
 use osier_protocol::entry_view::MessageView;
 use osier_protocol::query::{Landmark, LandmarkKind, SessionStatus};
+use osier_protocol::subagents::TaskPanel;
 use osier_protocol::{Client, ClientError, EntryId, EntryLine, Image, one_line};
 use serde_json::{Map, Value};
 
-use crate::msg::{JoinedSession, LeafMove, Msg, PathTail, SessionSwitch, SwitchKind};
+use crate::code::CodeColors;
+use crate::msg::{JoinedSession, LeafMove, Msg, PathTail, SessionSwitch, SwitchKind, TaskList};
 use crate::pages;
 use crate::piece::draw_all;
 use crate::theme::ColorRole;
@@ -26,6 +28,10 @@ pub(super) async fn joined_session(
     let (settings, state) = (client.settings().await?, attached.state.clone());
     let joined = JoinedSession {
         turn_running: state.turn_running,
+        tasks: match state.turn_running {
+            true => running_tasks(client).await?,
+            false => Vec::new(),
+        },
         drafts: state.drafts,
         open_questions: state.open_questions,
         queue: state.queue,
@@ -39,6 +45,23 @@ pub(super) async fn joined_session(
         ..JoinedSession::default()
     };
     Ok((joined, PathTail::new(path, None)))
+}
+
+/// The tasks of batches that have not ended.
+async fn running_tasks(client: &dyn Client) -> Result<Vec<(String, TaskPanel)>, ClientError> {
+    let batches = client.subagents().await?.into_iter().filter(|batch| batch.status == "running");
+    let with_call = batches.filter_map(|batch| Some((batch.tool_call_id?, batch.task_panels)));
+    Ok(with_call
+        .flat_map(|(call, panels)| panels.into_iter().map(move |panel| (call.clone(), panel)))
+        .collect())
+}
+
+/// The tasks of the session, the latest first, and the session that delegated a task to it.
+pub(super) async fn task_list(client: &dyn Client) -> Result<TaskList, ClientError> {
+    let (card, batches) = (client.card().await?, client.subagents().await?);
+    let is_subagent = card.is_subagent();
+    let panels = batches.into_iter().rev().flat_map(|batch| batch.task_panels).collect();
+    Ok(TaskList { parent: card.parent_session_id.filter(|_| is_subagent), panels })
 }
 
 /// The end of the path, with a notice about the move that led there.
@@ -75,7 +98,9 @@ fn describe_position(landmark: Landmark) -> String {
 pub(super) async fn entry_page(client: &dyn Client, id: EntryId, columns: usize) -> Result<Msg, ClientError> {
     let title = format!("Entry {id}");
     let line = client.entry(id).await?.entry;
-    let options = RenderOptions { width: columns, expanded: true, ..RenderOptions::default() };
+    let colors = CodeColors::at_once();
+    let options =
+        RenderOptions { width: columns, expanded: true, code: Some(&colors), ..RenderOptions::default() };
     let mut transcript = Transcript::default();
     let mut drawn = draw_all(&transcript.draw_line(&line), options);
     let calls = transcript.pending_calls().iter();
@@ -102,12 +127,14 @@ pub(super) async fn describe_switch(
     to: &dyn Client,
     turn_stopped: bool,
 ) -> Result<(SessionSwitch, SessionStatus), ClientError> {
+    let is_task = to.card().await?.is_subagent();
     let (from, to) = (from.status().await?, to.status().await?);
     let name = |status: &SessionStatus| match &status.name {
         Some(name) => one_line(name, 60),
         None => status.short_id.clone(),
     };
     let kind = match to.has_messages {
+        _ if is_task => SwitchKind::Task,
         _ if to.parent_session_id.as_ref() == Some(&from.id) => SwitchKind::Forked,
         true => SwitchKind::Resumed,
         false => SwitchKind::New,

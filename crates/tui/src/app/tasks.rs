@@ -63,6 +63,7 @@ pub(super) async fn run_task(
             let (agents, batches) = (client.agents().await?, client.subagents().await?);
             Ok(Msg::Lines(pages::agent_lines(&agents, &batches, columns)))
         }
+        Action::ListTasks => Ok(Msg::Tasks(Box::new(queries::task_list(client).await?))),
         Action::PrintExplores => Ok(Msg::Lines(pages::explores_lines(&client.explores().await?, columns))),
         Action::CompareTries(left, right) => {
             let comparison = client.compare_tries(None, left, right).await?;

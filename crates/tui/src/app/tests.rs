@@ -40,9 +40,8 @@ async fn client() -> Arc<dyn Client> {
 async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
     let (answers, mut heard) = unbounded_channel();
     let size = (80, 24);
-    let started =
+    let (mut app, sender) =
         App::start(client().await, Arc::new(NoHost), UiConfig::default(), Theme::dark(), size, answers);
-    let (mut app, sender) = started.await.unwrap();
     let send = Action::Send(
         ClientCommand::SetThinking { level: ThinkingLevel::High },
         CommandPurpose::Change("thinks more".to_owned()),

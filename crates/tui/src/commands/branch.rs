@@ -1,5 +1,7 @@
 //! `/branch`: copies this path to a new session.
 
+use osier_protocol::ForkPosition;
+
 use super::SlashCommand;
 use crate::msg::{Action, OpenTarget};
 use crate::state::UiState;
@@ -13,5 +15,5 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
-    vec![Action::Open(OpenTarget::Fork { before: None })]
+    vec![Action::Open(OpenTarget::Fork { from: ForkPosition::Current })]
 }

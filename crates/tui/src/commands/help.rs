@@ -37,6 +37,7 @@ const CONTROL_KEYS: &[(&str, &str)] = &[
     ("ctrl+d", "quit; asks first while something is running"),
     ("alt+t", "open the tree"),
     ("alt+u, alt+r", "undo or redo a move"),
+    ("alt+a", "open a task of a sub-agent; in its session: return"),
     ("alt+up", "take queued messages back into the editor"),
     ("shift+tab", "change the thinking level"),
     ("ctrl+o", "expand or collapse long output"),

@@ -15,5 +15,5 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
-    send_command(ClientCommand::Resume, CommandPurpose::Change("Continuing the turn".to_owned()))
+    send_command(ClientCommand::Resume, CommandPurpose::Mark)
 }

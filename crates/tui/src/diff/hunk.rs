@@ -36,9 +36,8 @@ pub(super) fn parse_rows(diff: &str) -> Vec<DiffRow<'_>> {
             lines.next();
             continue;
         }
-        if let Some(next) =
-            HunkPosition::parse(text).filter(|_| hunk.as_ref().is_none_or(HunkPosition::is_complete))
-        {
+        // The lines of a hunk have a sign, so this is a header even if the counts of the last hunk were wrong.
+        if let Some(next) = HunkPosition::parse(text) {
             if !rows.is_empty() {
                 rows.push(DiffRow { kind: RowKind::Gap, number: None, old_number: None, text: "" });
             }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 
 use super::ChunkEnd;
-use super::highlight::highlight_continued;
 use super::table::MarkdownTable;
+use crate::code::{CodeColors, CodePart, part_lines};
+use crate::diff::diff_line;
 use crate::text::{Line, Style, hard_wrap, width, wrap};
 use crate::theme::ColorRole;
 
@@ -22,7 +23,7 @@ struct LinePrefix {
 
 /// It has many fields because Markdown nests: each is the state of one kind of block.
 #[derive(Debug)]
-pub(super) struct MarkdownRenderer {
+pub(super) struct MarkdownRenderer<'a> {
     role: ColorRole,
     max_width: usize,
     lines: Vec<Line>,
@@ -36,10 +37,11 @@ pub(super) struct MarkdownRenderer {
     closed_list: Option<Option<u64>>,
     /// The number with which the first list continues.
     continued_list: Option<Option<u64>>,
-    /// The last code block ends inside a comment.
-    in_comment: bool,
-    /// The first code block continues an earlier one.
-    continues_code: bool,
+    colors: Option<&'a CodeColors>,
+    /// The last code block.
+    last_code: Option<CodePart>,
+    /// The code that the first code block continues.
+    continued_code: Option<CodePart>,
     code: Option<(String, String)>,
     table: Option<MarkdownTable>,
     link: Option<(String, usize)>,
@@ -67,8 +69,13 @@ fn heading_style(level: HeadingLevel, text: Style) -> Style {
     }
 }
 
-impl MarkdownRenderer {
-    pub(super) fn new(role: ColorRole, max_width: usize, chunk_end: ChunkEnd) -> MarkdownRenderer {
+impl<'a> MarkdownRenderer<'a> {
+    pub(super) fn new(
+        role: ColorRole,
+        max_width: usize,
+        chunk_end: &ChunkEnd,
+        colors: Option<&'a CodeColors>,
+    ) -> MarkdownRenderer<'a> {
         MarkdownRenderer {
             role,
             max_width,
@@ -80,8 +87,9 @@ impl MarkdownRenderer {
             lists: Vec::new(),
             closed_list: None,
             continued_list: None,
-            in_comment: false,
-            continues_code: false,
+            colors,
+            last_code: None,
+            continued_code: None,
             code: None,
             table: None,
             link: None,
@@ -91,16 +99,15 @@ impl MarkdownRenderer {
     }
 
     /// The first list continues an earlier one.
-    pub(super) fn continue_list(&mut self, chunk_end: ChunkEnd) {
+    pub(super) fn continue_list(&mut self, chunk_end: &ChunkEnd) {
         self.needs_gap = false;
         self.continued_list = chunk_end.next_list_number;
     }
 
     /// The first code block continues an earlier one.
-    pub(super) fn continue_code(&mut self, chunk_end: ChunkEnd) {
+    pub(super) fn continue_code(&mut self, chunk_end: &ChunkEnd) {
         self.needs_gap = false;
-        self.in_comment = chunk_end.in_comment;
-        self.continues_code = true;
+        self.continued_code.clone_from(&chunk_end.code);
     }
 
     /// The lines, and how they end.
@@ -113,7 +120,7 @@ impl MarkdownRenderer {
                 has_lines: before,
                 needs_gap: self.needs_gap,
                 next_list_number: self.closed_list,
-                in_comment: self.in_comment,
+                code: self.last_code,
             },
         )
     }
@@ -295,9 +302,18 @@ impl MarkdownRenderer {
 
     fn end_code(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
-        self.in_comment &= std::mem::take(&mut self.continues_code);
+        let code = code.trim_end_matches('\n');
+        let part = match self.continued_code.take() {
+            Some(before) => before.followed_by(code),
+            None => CodePart::new(&language, code),
+        };
         let available_width = self.available_width().saturating_sub(2);
-        for line in highlight_continued(&mut self.in_comment, code.trim_end_matches('\n'), &language) {
+        let lines = match language.as_str() {
+            "diff" | "patch" => code.split('\n').map(diff_line).collect(),
+            _ => part_lines(&part, self.colors),
+        };
+        self.last_code = Some(part);
+        for line in lines {
             for piece in hard_wrap(&line, available_width) {
                 self.push_line(piece.prepend(ColorRole::Text, "  "));
             }

@@ -14,9 +14,9 @@ use osier_protocol::{
 };
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
+use crate::code::{CodeColors, code_lines};
 use crate::diff::diff_rows;
 use crate::key::{Key, KeyCode};
-use crate::markdown::highlight;
 use crate::msg::{Action, CommandPurpose};
 use crate::panel::key_hints;
 use crate::screen::Frame;
@@ -25,6 +25,9 @@ use crate::theme::ColorRole;
 
 /// A narrower screen shows nothing of the question.
 const MIN_COLUMNS: usize = 4;
+
+/// Lines, with the columns and the version of the colors that they were drawn for.
+type WrappedDetails = ((usize, u64), Arc<[Line]>);
 
 /// The approval question.
 #[derive(Debug)]
@@ -40,14 +43,19 @@ pub(crate) struct ApprovalPrompt {
     first_shown: Option<u64>,
     /// The end of the details was on the screen.
     is_read: bool,
-    /// The details, wrapped for a number of columns.
-    wrapped_details: RefCell<(usize, Arc<[Line]>)>,
+    colors: Arc<CodeColors>,
+    /// The details as they were last drawn.
+    wrapped_details: RefCell<WrappedDetails>,
 }
 
 impl ApprovalPrompt {
     /// `agent` is the sub-agent that asks.
-    pub(crate) fn new(id: u64, question: Question, agent: Option<String>) -> ApprovalPrompt {
-        let lines = RefCell::new((0, Arc::default()));
+    pub(crate) fn new(
+        id: u64,
+        question: Question,
+        agent: Option<String>,
+        colors: Arc<CodeColors>,
+    ) -> ApprovalPrompt {
         ApprovalPrompt {
             id,
             question,
@@ -56,7 +64,8 @@ impl ApprovalPrompt {
             first_line: 0,
             first_shown: None,
             is_read: false,
-            wrapped_details: lines,
+            colors,
+            wrapped_details: RefCell::new(((0, 0), Arc::default())),
         }
     }
 
@@ -110,11 +119,12 @@ impl ApprovalPrompt {
     /// The details as lines. A title that does not fit is repeated first, in full.
     fn details(&self, columns: usize) -> Arc<[Line]> {
         let mut known = self.wrapped_details.borrow_mut();
-        if known.0 != columns {
+        let version = (columns, self.colors.version());
+        if known.0 != version {
             let title = self.title();
             let title = (width(&title) > columns).then(|| Line::styled(ColorRole::Warn, &title));
             let lines = title.into_iter().chain(self.unwrapped_details());
-            *known = (columns, lines.flat_map(|line| wrap_marked(&line, columns)).collect());
+            *known = (version, lines.flat_map(|line| wrap_marked(&line, columns)).collect());
         }
         known.1.clone()
     }
@@ -126,7 +136,7 @@ impl ApprovalPrompt {
             visible(because).lines().map(|line| Line::styled(ColorRole::Warn, line)).collect::<Vec<_>>()
         });
         let lines = match &question.change {
-            ProposedChange::Command { command } => highlight(&text(command), "bash"),
+            ProposedChange::Command { command } => code_lines("bash", &text(command), Some(&self.colors)),
             ProposedChange::Diff { diff, created: true, .. } if diff.is_empty() => {
                 vec![Line::styled(ColorRole::Dim, "(empty file)")]
             }
@@ -136,7 +146,7 @@ impl ApprovalPrompt {
             ProposedChange::Diff { diff, .. } => diff_rows(&text(diff)),
             ProposedChange::Call { arguments } => {
                 let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
-                highlight(&visible(&json), "json")
+                code_lines("json", &visible(&json), Some(&self.colors))
             }
             ProposedChange::Nothing => Vec::new(),
         };
@@ -219,7 +229,7 @@ impl ApprovalPrompt {
             let line = Line::styled(ColorRole::Accent, if at == self.selected { "› " } else { "  " })
                 .with(Style::from(ColorRole::Accent).bold(), &letter.to_string())
                 .with(role, &format!("  {words}"));
-            if at == self.selected { line.with_background(ColorRole::SelectedBg) } else { line }
+            if at == self.selected { line.filled(ColorRole::SelectedBg) } else { line }
         });
         lines.collect()
     }
@@ -277,14 +287,16 @@ impl Overlay for ApprovalPrompt {
         true
     }
 
-    fn is_answer(&self, key: Key, now: u64, draft_is_empty: bool) -> bool {
-        let is_seen = self.first_shown.is_some_and(|at| now.saturating_sub(at) >= ANSWER_PAUSE_MS);
-        let is_answer = match key.typed_char() {
-            Some(typed) => self.answers().iter().any(|(letter, ..)| *letter == typed.to_ascii_lowercase()),
-            // Enter sends the draft, unless it is empty.
-            None => key == KeyCode::Enter.into() && draft_is_empty,
-        };
-        is_seen && is_answer
+    fn answer_letters(&self) -> Vec<char> {
+        self.answers().into_iter().map(|(letter, ..)| letter).collect()
+    }
+
+    fn is_seen(&self, now: u64) -> bool {
+        self.first_shown.is_some_and(|at| now.saturating_sub(at) >= ANSWER_PAUSE_MS)
+    }
+
+    fn escape_stops_turn(&self) -> bool {
+        true
     }
 
     fn note_shown(&mut self, area: OverlayArea) {

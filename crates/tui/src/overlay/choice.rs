@@ -6,7 +6,7 @@ use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
 use crate::msg::CommandPurpose;
 use crate::screen::Frame;
-use crate::text::{Line, Style};
+use crate::text::{Line, Style, hard_wrap};
 use crate::theme::ColorRole;
 
 type ChoiceHandler = Box<dyn Fn() -> OverlayOutcome + Send>;
@@ -14,13 +14,21 @@ type ChoiceHandler = Box<dyn Fn() -> OverlayOutcome + Send>;
 /// A title and its answers, each with what it does.
 pub(crate) struct ChoicePrompt {
     title: String,
+    /// What the question is about, in full.
+    details: Vec<Line>,
     answers: Vec<(String, ChoiceHandler)>,
     selected: usize,
 }
 
 impl ChoicePrompt {
     pub(crate) fn new(title: &str) -> ChoicePrompt {
-        ChoicePrompt { title: title.to_owned(), answers: Vec::new(), selected: 0 }
+        ChoicePrompt { title: title.to_owned(), details: Vec::new(), answers: Vec::new(), selected: 0 }
+    }
+
+    /// Shows what the question is about. Then no digit is an answer, so that text which you are typing cannot answer it.
+    pub(crate) fn with_details(mut self, text: &str) -> ChoicePrompt {
+        self.details = text.lines().map(|line| Line::styled(ColorRole::Text, line)).collect();
+        self
     }
 
     pub(crate) fn with_answer(
@@ -49,7 +57,7 @@ impl Overlay for ChoicePrompt {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return OverlayOutcome::Close,
             (KeyCode::Up, _) => self.selected = (self.selected + count - 1) % count,
             (KeyCode::Down | KeyCode::Tab, _) => self.selected = (self.selected + 1) % count,
-            (KeyCode::Char(digit @ '1'..='9'), false) => {
+            (KeyCode::Char(digit @ '1'..='9'), false) if self.details.is_empty() => {
                 if let Some((_, then)) = self.answers.get(digit as usize - '1' as usize) {
                     return then();
                 }
@@ -67,16 +75,16 @@ impl Overlay for ChoicePrompt {
     fn view(&self, area: OverlayArea) -> Frame {
         let mut lines =
             vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(area.columns)];
+        lines.extend(self.details.iter().flat_map(|line| hard_wrap(line, area.columns)));
         for (at, (answer, _)) in self.answers.iter().enumerate() {
             let line = Line::styled(ColorRole::Accent, if at == self.selected { "› " } else { "  " })
                 .with(ColorRole::Text, &format!("{}. {answer}", at + 1));
             let line = line.truncate(area.columns);
-            lines.push(if at == self.selected { line.with_background(ColorRole::SelectedBg) } else { line });
+            lines.push(if at == self.selected { line.filled(ColorRole::SelectedBg) } else { line });
         }
-        lines.push(
-            Line::styled(ColorRole::Dim, "↑↓ move · enter or number select · esc cancel")
-                .truncate(area.columns),
-        );
+        let select = if self.details.is_empty() { "enter or number" } else { "enter" };
+        let keys = format!("↑↓ move · {select} select · esc cancel");
+        lines.push(Line::styled(ColorRole::Dim, &keys).truncate(area.columns));
         Frame { lines, cursor: None }
     }
 

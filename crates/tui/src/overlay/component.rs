@@ -4,7 +4,7 @@ use osier_protocol::{ClientCommand, ExtensionInput, UserAnswer};
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::extension_ui::send_input;
-use crate::key::{Key, KeyCode};
+use crate::key::{Key, KeyCode, key_sequence};
 use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
 use crate::text::{Line, parse_lines};
@@ -15,6 +15,7 @@ use crate::theme::ColorRole;
 pub(crate) struct ComponentOverlay {
     question: u64,
     component: u64,
+    client: u64,
     /// The name of the extension, until it has drawn something.
     name: String,
     lines: Option<Vec<String>>,
@@ -24,12 +25,14 @@ pub(crate) struct ComponentOverlay {
 }
 
 impl ComponentOverlay {
-    pub(crate) fn new(question: u64, component: u64, name: String) -> ComponentOverlay {
-        ComponentOverlay { question, component, name, lines: None, first_shown: None, interrupted: false }
+    pub(crate) fn new(question: u64, component: u64, client: u64, name: String) -> ComponentOverlay {
+        let (lines, first_shown, interrupted) = (None, None, false);
+        ComponentOverlay { question, component, client, name, lines, first_shown, interrupted }
     }
 
     fn send(&self, data: String) -> OverlayOutcome {
-        OverlayOutcome::Run(vec![send_input(ExtensionInput::Key { component: self.component, data })])
+        let (component, client) = (self.component, self.client);
+        OverlayOutcome::Run(vec![send_input(ExtensionInput::Key { component, data, client })])
     }
 }
 
@@ -49,7 +52,13 @@ impl Overlay for ComponentOverlay {
         }
     }
 
-    fn paste(&mut self, _: &str) {}
+    fn component(&self) -> Option<u64> {
+        Some(self.component)
+    }
+
+    fn allows_floats(&self) -> bool {
+        true
+    }
 
     fn note_shown(&mut self, area: OverlayArea) {
         if self.lines.is_some() {
@@ -83,48 +92,6 @@ impl Overlay for ComponentOverlay {
     }
 }
 
-/// The bytes that a terminal sends for a key.
-fn key_sequence(key: Key) -> String {
-    let modifiers = 1 + u8::from(key.shift) + 2 * u8::from(key.alt) + 4 * u8::from(key.ctrl);
-    let letter = |letter: char| match modifiers {
-        1 => format!("\u{1b}[{letter}"),
-        _ => format!("\u{1b}[1;{modifiers}{letter}"),
-    };
-    let number = |number: u8| match modifiers {
-        1 => format!("\u{1b}[{number}~"),
-        _ => format!("\u{1b}[{number};{modifiers}~"),
-    };
-    let code = |code: u32, plain: &str| match modifiers {
-        1 => plain.to_owned(),
-        _ => format!("\u{1b}[{code};{modifiers}u"),
-    };
-    match key.code {
-        KeyCode::Up => letter('A'),
-        KeyCode::Down => letter('B'),
-        KeyCode::Right => letter('C'),
-        KeyCode::Left => letter('D'),
-        KeyCode::Home => letter('H'),
-        KeyCode::End => letter('F'),
-        KeyCode::Delete => number(3),
-        KeyCode::PageUp => number(5),
-        KeyCode::PageDown => number(6),
-        KeyCode::Enter => code(13, "\r"),
-        KeyCode::Escape => code(27, "\u{1b}"),
-        KeyCode::Backspace => code(127, "\u{7f}"),
-        KeyCode::Tab if modifiers == 2 => "\u{1b}[Z".to_owned(),
-        KeyCode::Tab => code(9, "\t"),
-        KeyCode::Char(char) => match (key.ctrl, char.is_ascii_lowercase()) {
-            (true, true) if !key.shift => {
-                let control = (char as u8 - b'a' + 1) as char;
-                if key.alt { format!("\u{1b}{control}") } else { control.to_string() }
-            }
-            (true, _) => format!("\u{1b}[{};{modifiers}u", char.to_lowercase().next().unwrap_or(char) as u32),
-            (false, _) if key.alt => format!("\u{1b}{char}"),
-            (false, _) => char.to_string(),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,26 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_a_terminal() {
-        for (name, bytes) in [
-            ("up", "\u{1b}[A"),
-            ("ctrl+left", "\u{1b}[1;5D"),
-            ("enter", "\r"),
-            ("shift+enter", "\u{1b}[13;2u"),
-            ("shift+tab", "\u{1b}[Z"),
-            ("ctrl+a", "\u{1}"),
-            ("alt+x", "\u{1b}x"),
-            ("ctrl+shift+p", "\u{1b}[112;6u"),
-            ("delete", "\u{1b}[3~"),
-            ("Ä", "Ä"),
-        ] {
-            assert_eq!(key_sequence(Key::parse(name).unwrap()), bytes, "{name}");
-        }
-    }
-
-    #[test]
     fn enter_counts_only_after_the_component_was_seen() {
-        let mut overlay = ComponentOverlay::new(1, 2, "x".to_owned());
+        let mut overlay = ComponentOverlay::new(1, 2, 0, "x".to_owned());
         let enter = Key::from(KeyCode::Enter);
         assert!(matches!(overlay.handle_key(enter, area(0)), OverlayOutcome::Stay));
         overlay.note_shown(area(0));
@@ -168,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_second_ctrl_c_closes_it() {
-        let mut overlay = ComponentOverlay::new(1, 2, "x".to_owned());
+        let mut overlay = ComponentOverlay::new(1, 2, 0, "x".to_owned());
         let key = Key::ctrl('c');
         assert!(matches!(overlay.handle_key(key, area(0)), OverlayOutcome::Run(_)));
         assert!(matches!(overlay.handle_key(key, area(0)), OverlayOutcome::CloseAndRun(_)));

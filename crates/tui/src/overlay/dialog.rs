@@ -1,4 +1,6 @@
 //! A dialog of an extension: a list to choose from, a yes-or-no question, or a text to enter.
+//!
+//! A list leaves your draft visible, and keys answer it as they answer an approval.
 
 use osier_protocol::{ClientCommand, Dialog, DialogQuestion, UserAnswer, visible, visible_line};
 
@@ -34,7 +36,9 @@ impl DialogPrompt {
                 Vec::new()
             }
         };
-        DialogPrompt { id, question, options, selected: 0, editor, first_shown: None }
+        // Without a look at the question, Enter must not agree to anything.
+        let selected = usize::from(matches!(question.dialog, Dialog::Confirm { .. }));
+        DialogPrompt { id, question, options, selected, editor, first_shown: None }
     }
 
     fn is_list(&self) -> bool {
@@ -60,12 +64,15 @@ impl DialogPrompt {
     fn option_lines(&self, area: OverlayArea, rows: usize) -> Vec<Line> {
         let first = self.selected.saturating_sub(rows.saturating_sub(1));
         let shown = self.options.iter().enumerate().skip(first).take(rows.max(1));
+        let letters = self.answer_letters();
         let draw = |(at, option): (usize, &String)| {
             let is_selected = at == self.selected;
+            let letter = letters.get(at).map(|letter| format!("{letter}  ")).unwrap_or_default();
             let line = Line::styled(ColorRole::Accent, if is_selected { "› " } else { "  " })
+                .with(Style::from(ColorRole::Accent).bold(), &letter)
                 .with(ColorRole::Text, &visible_line(option))
                 .truncate(area.columns);
-            if is_selected { line.with_background(ColorRole::SelectedBg) } else { line }
+            if is_selected { line.filled(ColorRole::SelectedBg) } else { line }
         };
         shown.map(draw).collect()
     }
@@ -78,11 +85,9 @@ impl Overlay for DialogPrompt {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => {
                 return self.send(UserAnswer::No { reason: String::new() });
             }
+            // An Enter that was typed before the dialog was visible is not an answer.
             (KeyCode::Enter, _) if !key.shift && !key.alt => {
-                // An Enter that was typed before the dialog was visible is not an answer.
-                let is_seen =
-                    self.first_shown.is_some_and(|at| area.now.saturating_sub(at) >= ANSWER_PAUSE_MS);
-                if is_seen {
+                if self.is_seen(area.now) {
                     return self.submit();
                 }
             }
@@ -90,12 +95,33 @@ impl Overlay for DialogPrompt {
             (KeyCode::Down | KeyCode::Tab, _) if self.is_list() => {
                 self.selected = (self.selected + 1) % count;
             }
-            _ if !self.is_list() => {
+            (KeyCode::Char(typed), false)
+                if !key.alt && self.answer_letters().contains(&typed.to_ascii_lowercase()) =>
+            {
+                self.selected = usize::from(!typed.eq_ignore_ascii_case(&'y'));
+                return self.submit();
+            }
+            _ if self.is_list() => return OverlayOutcome::Pass,
+            _ => {
                 self.editor.handle_key(key, area.columns.saturating_sub(3));
             }
-            _ => {}
         }
         OverlayOutcome::Stay
+    }
+
+    fn shares_draft(&self) -> bool {
+        self.is_list()
+    }
+
+    fn answer_letters(&self) -> Vec<char> {
+        match self.question.dialog {
+            Dialog::Confirm { .. } => vec!['y', 'n'],
+            _ => Vec::new(),
+        }
+    }
+
+    fn is_seen(&self, now: u64) -> bool {
+        self.first_shown.is_some_and(|at| now.saturating_sub(at) >= ANSWER_PAUSE_MS)
     }
 
     fn paste(&mut self, text: &str) {

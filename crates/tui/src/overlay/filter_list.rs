@@ -9,6 +9,9 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, width};
 use crate::theme::ColorRole;
 
+/// Stands for a value that is missing.
+pub(super) const NOT_SET: &str = "(not set)";
+
 /// Rows on the screen at once.
 const MAX_ROWS: usize = 12;
 
@@ -147,7 +150,8 @@ impl FilterList {
         let mut line = name.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
         line.push(ColorRole::Dim, &format!("{pad}  "));
         if middle > 0 {
-            let value = Line::styled(ColorRole::Text, &row.description).truncate(middle);
+            let role = if row.description == NOT_SET { ColorRole::Dim } else { ColorRole::Text };
+            let value = Line::styled(role, &row.description).truncate(middle);
             let pad = " ".repeat(middle.saturating_sub(value.width()));
             line.spans.extend(value.spans);
             line.push(ColorRole::Dim, &format!("{pad}  {}", row.source));

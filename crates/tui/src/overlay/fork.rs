@@ -1,7 +1,9 @@
 //! Lists your messages on the path, latest first, to fork before one of them: in this session or in a new one. Tab lists all
 //! branches.
 
-use osier_protocol::{ClientCommand, EntryId, MessageRole, MoveCommand, Seq, TreeSnapshot, one_line};
+use osier_protocol::{
+    ClientCommand, EntryId, ForkPosition, MessageRole, MoveCommand, Seq, TreeSnapshot, one_line,
+};
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
@@ -76,7 +78,7 @@ impl Overlay for ForkPicker {
             (KeyCode::Char('n'), _) => {
                 let Some(target) = self.selected_id() else { return OverlayOutcome::Stay };
                 return OverlayOutcome::CloseAndRun(vec![Action::Open(OpenTarget::Fork {
-                    before: Some(target),
+                    from: ForkPosition::Entry { entry_id: target },
                 })]);
             }
             _ => {}
@@ -95,7 +97,7 @@ impl Overlay for ForkPicker {
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
             let line = self.draw_row(*seq, area);
             let line = line.prepend(ColorRole::Accent, if at == self.selected { "› " } else { "  " });
-            lines.push(if at == self.selected { line.with_background(ColorRole::SelectedBg) } else { line });
+            lines.push(if at == self.selected { line.filled(ColorRole::SelectedBg) } else { line });
         }
         let first = format!("({}/{}) enter fork here", self.selected + 1, self.rows.len());
         let keys = [first.as_str(), "n in new session", "tab all branches", "esc cancel"];

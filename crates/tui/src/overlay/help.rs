@@ -9,7 +9,7 @@ use crate::text::{Line, Style, wrap};
 use crate::theme::ColorRole;
 
 /// The columns of the names, if there is room for two columns.
-const NAME_COLUMNS: usize = 24;
+const NAME_COLUMNS: usize = 26;
 const MIN_TWO_COLUMNS: usize = 68;
 
 /// A title with names and what they do.
@@ -152,11 +152,11 @@ mod tests {
             Help
             / type to search
             Tree
-              /tree                 does /tree
-              alt+t                 does alt+t
+              /tree                   does /tree
+              alt+t                   does alt+t
 
             Sessions
-              /resume               does /resume
+              /resume                 does /resume
             esc close
         "#]]
         .assert_eq(&plain(&page.view(area(70, 20)).lines));

@@ -55,7 +55,7 @@ impl HistorySearch {
             .with(ColorRole::Text, &one_line(text.trim().lines().next().unwrap_or_default(), 400))
             .truncate(columns.saturating_sub(width(&more)))
             .with(ColorRole::Dim, &more);
-        if row == self.selected { line.with_background(ColorRole::SelectedBg) } else { line }
+        if row == self.selected { line.filled(ColorRole::SelectedBg) } else { line }
     }
 }
 

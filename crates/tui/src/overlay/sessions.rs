@@ -11,7 +11,7 @@ use osier_protocol::{Card, SessionId, SessionRef, one_line};
 
 use super::{ChoicePrompt, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::key::{Key, KeyCode};
-use crate::msg::{Action, OpenTarget};
+use crate::msg::{Action, OpenTarget, SearchHit};
 use crate::screen::Frame;
 use crate::state::UiState;
 use crate::text::{Line, Style, join_fitting, width};
@@ -145,15 +145,16 @@ impl SessionPicker {
     }
 
     /// Adds a session whose conversation matches; `None` ends the search. The cursor stays on the selected session.
-    fn add_search_hit(&mut self, card: Option<usize>) {
-        let Some(card) = card else {
+    fn add_search_hit(&mut self, hit: Option<&SearchHit>) {
+        let Some(hit) = hit else {
             self.search.is_running = false;
             return;
         };
+        let card = hit.card;
         if !self.search.needs_conversation(card) || !self.is_in_scope(card) {
             return;
         }
-        self.search.add_match(card);
+        self.search.add_match(hit);
         let rank = self.sort_key(card);
         let row = self.rows.partition_point(|(other, _)| self.sort_key(*other) < rank);
         let moves = self.selected_by_key && row <= self.selected && !self.rows.is_empty();
@@ -221,6 +222,7 @@ impl SessionPicker {
 
     fn draw_row(&self, at: usize, area: OverlayArea) -> Line {
         let (card, depth) = self.rows[at];
+        let found = self.search.matching_line(card).filter(|line| !line.is_empty());
         let Some(card) = self.cards.as_ref().and_then(|cards| cards.get(card)) else { return Line::new() };
         let thread =
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
@@ -232,14 +234,18 @@ impl SessionPicker {
         let mark = if self.is_current(card) { "  ← current" } else { "" };
         let area = area.columns.saturating_sub(width(&right) + width(mark) + 2);
         let role = if card.name.is_some() { ColorRole::Label } else { ColorRole::Text };
-        let left =
-            Line::styled(ColorRole::Border, &thread).with(role, &one_line(card.title(), 200)).truncate(area);
+        let mut left = Line::styled(ColorRole::Border, &thread).with(role, &one_line(card.title(), 200));
+        if let Some(found) = found {
+            // The title leaves room for the line that explains why the session is listed.
+            left = left.truncate(area / 2).with(ColorRole::Dim, &format!("  {}", one_line(found, 200)));
+        }
+        let left = left.truncate(area);
         let selected = at == self.selected;
         let pad = " ".repeat(area.saturating_sub(left.width()));
         let mut line = left.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
         line.push(ColorRole::Active, mark);
         line.push(ColorRole::Dim, &format!("{pad}{right}"));
-        if selected { line.with_background(ColorRole::SelectedBg) } else { line }
+        if selected { line.filled(ColorRole::SelectedBg) } else { line }
     }
 }
 
@@ -329,8 +335,8 @@ impl Overlay for SessionPicker {
                 self.search.match_cards(cards);
                 self.apply_scope()
             }
-            OverlayEvent::SearchHit(card) => {
-                self.add_search_hit(*card);
+            OverlayEvent::SearchHit(hit) => {
+                self.add_search_hit(hit.as_ref());
                 OverlayOutcome::Stay
             }
             _ => OverlayOutcome::Stay,

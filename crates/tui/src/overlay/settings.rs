@@ -1,6 +1,6 @@
 //! The settings list: each setting with its value and its source. Selecting one edits it and saves the change.
 
-use super::filter_list::{FilterList, ListEvent, ListRow};
+use super::filter_list::{FilterList, ListEvent, ListRow, NOT_SET};
 use super::{ListPicker, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::key::Key;
 use crate::msg::Action;
@@ -44,7 +44,7 @@ impl SettingsPanel {
 }
 
 fn list_row(setting: &SettingRow) -> ListRow {
-    let value = if setting.value.is_empty() { "(not set)" } else { &setting.value };
+    let value = if setting.value.is_empty() { NOT_SET } else { &setting.value };
     ListRow {
         name: setting.key.clone(),
         description: value.to_owned(),

@@ -31,6 +31,8 @@ pub(crate) struct TreeView {
     selected_entry: Option<Seq>,
     selected_row: usize,
     marked: Option<Seq>,
+    /// You are typing a search: letters belong to it, also those that are keys.
+    is_searching: bool,
     /// The label being edited.
     label_edit: Option<LabelEdit>,
     show_label_times: bool,
@@ -55,6 +57,7 @@ impl TreeView {
             outline: Outline::default(),
             selected_row: 0,
             marked: None,
+            is_searching: false,
             label_edit: None,
             show_label_times: false,
             scroll: 0,
@@ -92,6 +95,7 @@ impl TreeView {
     }
 
     fn set_search(&mut self, search: String) {
+        self.is_searching = !search.is_empty();
         self.options.set_search(search);
         self.rebuild_outline();
     }
@@ -126,7 +130,7 @@ impl TreeView {
                 }
             }
             TreeAction::Select => return self.move_to_selected(),
-            TreeAction::Cancel if !self.options.search.is_empty() => self.set_search(String::new()),
+            TreeAction::Cancel if self.is_searching => self.set_search(String::new()),
             TreeAction::Cancel | TreeAction::Close => return OverlayOutcome::Close,
             TreeAction::Filter(OutlineFilter::Default) => self.set_filter(OutlineFilter::Default),
             TreeAction::Filter(wanted) => self.set_filter(self.options.filter.toggled(wanted)),
@@ -173,13 +177,13 @@ impl Overlay for TreeView {
             return self.handle_label_key(key, area);
         }
         match (self.keys.action(key), key.typed_char()) {
-            (Some(action), _) => self.run_action(action, area),
-            (None, Some(typed)) => {
-                self.set_search(format!("{}{typed}", self.options.search));
-                OverlayOutcome::Stay
-            }
-            (None, None) => OverlayOutcome::Stay,
+            (Some(action), None) => return self.run_action(action, area),
+            (Some(action), Some(_)) if !self.is_searching => return self.run_action(action, area),
+            (None, Some('/')) if !self.is_searching => self.is_searching = true,
+            (_, Some(typed)) => self.set_search(format!("{}{typed}", self.options.search)),
+            (None, None) => {}
         }
+        OverlayOutcome::Stay
     }
 
     fn paste(&mut self, text: &str) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use osier_protocol::RenderSubject;
 use rustc_hash::FxHashSet;
 
 use crate::piece::Piece;
@@ -9,10 +10,15 @@ use crate::text::Line;
 use crate::theme::ColorRole;
 use crate::transcript::RenderOptions;
 
+/// How many rows above the history are remembered: more than a screen has.
+const MAX_EARLIER_ROWS: usize = 500;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ScreenHistory {
     printed: VecDeque<PrintedPiece>,
+    /// The last pieces above those. They are in the scrollback, but a larger terminal may show them again.
+    earlier: VecDeque<PrintedPiece>,
     /// The keys of all pieces of the conversation that were ever printed.
     printed_keys: FxHashSet<u64>,
 }
@@ -50,20 +56,38 @@ impl ScreenHistory {
     pub(super) fn extend(&mut self, pieces: Vec<Piece>, options: RenderOptions<'_>) {
         self.printed_keys.extend(pieces.iter().filter_map(Piece::key));
         let printed = pieces.into_iter().map(|piece| PrintedPiece::new(piece, options));
-        self.printed.extend(printed.filter(|printed| !printed.lines.is_empty()));
+        // What an extension draws may get its lines later.
+        let is_kept = |printed: &PrintedPiece| !printed.lines.is_empty() || printed.piece.subject().is_some();
+        self.printed.extend(printed.filter(is_kept));
+    }
+
+    /// What extensions may draw of the pieces that can still change.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = RenderSubject> {
+        let whole = self.printed.iter().filter(|printed| printed.scrolled_off == 0);
+        whole.filter_map(|printed| printed.piece.subject())
     }
 
     pub(super) fn clear(&mut self) {
         self.printed.clear();
+        self.earlier.clear();
     }
 
-    /// Draws the pieces again with other options. A piece that has partly scrolled off stays as it is.
-    pub(super) fn redraw(&mut self, options: RenderOptions<'_>) {
+    /// Draws the pieces again with other options; returns whether they look different. A piece that has partly scrolled off
+    /// stays as it is, except for colors: its rows are the same.
+    pub(super) fn redraw(&mut self, options: RenderOptions<'_>) -> bool {
+        let mut is_different = false;
         for printed in &mut self.printed {
-            if printed.scrolled_off == 0 {
-                printed.lines = printed.piece.draw(options);
+            let lines = printed.piece.draw(options);
+            let is_same_text = || {
+                let texts = |lines: &[Line]| lines.iter().map(Line::plain).collect::<Vec<_>>();
+                texts(&lines) == texts(&printed.lines)
+            };
+            if lines != printed.lines && (printed.scrolled_off == 0 || is_same_text()) {
+                printed.lines = lines;
+                is_different = true;
             }
         }
+        is_different
     }
 
     /// Removes the first rows, which have scrolled off.
@@ -73,9 +97,32 @@ impl ScreenHistory {
             first.scrolled_off += gone;
             rows -= gone;
             if first.rows() == 0 {
-                self.printed.pop_front();
+                self.move_earlier(1);
             }
         }
+    }
+
+    /// Moves the first pieces to the earlier ones, and forgets the earliest.
+    fn move_earlier(&mut self, pieces: usize) {
+        self.earlier.extend(self.printed.drain(..pieces));
+        let mut rows: usize = self.earlier.iter().map(|printed| printed.lines.len()).sum();
+        while let Some(first) = self.earlier.front().filter(|_| rows > MAX_EARLIER_ROWS) {
+            rows -= first.lines.len();
+            self.earlier.pop_front();
+        }
+    }
+
+    /// Takes back as many earlier rows as a screen of this height may show.
+    pub(super) fn restore_earlier(&mut self, screen_rows: usize, options: RenderOptions<'_>) {
+        if let Some(first) = self.printed.front_mut() {
+            *first = PrintedPiece::new(first.piece.clone(), options);
+        }
+        while self.rows() < screen_rows
+            && let Some(last) = self.earlier.pop_back()
+        {
+            self.printed.push_front(PrintedPiece::new(last.piece, options));
+        }
+        self.scroll_off(self.rows().saturating_sub(screen_rows));
     }
 
     /// Adapts to a new size of the terminal: keeps the last pieces that certainly fit into `room` rows, and returns how many
@@ -101,7 +148,7 @@ impl ScreenHistory {
             rows += taken;
             kept += 1;
         }
-        self.printed.drain(..self.printed.len() - kept);
+        self.move_earlier(self.printed.len() - kept);
         rows
     }
 

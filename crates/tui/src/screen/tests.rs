@@ -283,6 +283,54 @@ fn clearing_redraws_the_screen_and_keeps_the_scrollback() {
     "#]]);
 }
 
+/// Draws a conversation of 30 rows on an emulator that moves rows to the scrollback and back, and clears the screen after each
+/// of these sizes.
+fn clear_after_resizing(sizes: &[(usize, usize)]) -> Emulator {
+    let (mut screen, mut emulator) = (Screen::new(Vec::new(), Theme::dark(), 40, 20), Emulator::new(40, 20));
+    let draw = |screen: &mut Screen<Vec<u8>>, emulator: &mut Emulator, finished: &str, width: usize| {
+        let output = ScreenOutput { pieces: notice(finished), replaces_history: false };
+        let options = RenderOptions { width, ..RenderOptions::default() };
+        screen.draw(output, &frame("live\n>"), options, false).unwrap();
+        emulator.process(&std::mem::take(screen.out()));
+    };
+    let conversation: Vec<String> = (1..=30).map(|row| format!("the row number {row} of it")).collect();
+    draw(&mut screen, &mut emulator, &conversation.join("\n"), 40);
+    for (columns, rows) in sizes {
+        emulator.resize(*columns, *rows);
+        screen.resize(*columns, *rows).unwrap();
+        draw(&mut screen, &mut emulator, "", *columns);
+        screen.clear().unwrap();
+        draw(&mut screen, &mut emulator, "", *columns);
+    }
+    emulator
+}
+
+#[test]
+fn clearing_after_a_resize_loses_no_row() {
+    for sizes in [
+        &[(40, 8)][..],
+        &[(40, 8), (40, 20)],
+        &[(40, 30)],
+        &[(20, 8)],
+        &[(20, 8), (40, 20)],
+        &[(60, 20)],
+        &[(12, 6), (60, 40), (20, 10)],
+    ] {
+        let emulator = clear_after_resizing(sizes);
+        let text = emulator.text();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for row in 1..=30 {
+            let row = format!("the row number {row} of it");
+            let row: Vec<&str> = row.split_whitespace().collect();
+            assert!(words.windows(row.len()).any(|window| window == row), "{sizes:?}: {row:?} in {text}");
+        }
+        let screen = emulator.screen();
+        let blank = screen.lines().filter(|line| line.trim().is_empty()).count();
+        let height = sizes.last().map_or(0, |(_, rows)| *rows);
+        assert!(blank == 0 || height > 30, "{sizes:?}: the screen is filled: {screen}");
+    }
+}
+
 fn thinking(text: &str) -> Piece {
     Piece::thinking(text)
 }
@@ -431,4 +479,26 @@ fn a_link_is_written_for_the_terminal_and_a_filled_row_is_erased_with_its_backgr
     let bytes = String::from_utf8(std::mem::take(screen.out())).unwrap();
     assert!(bytes.contains("\x1b]8;;https://x.y\x1b\\text\x1b]8;;\x1b\\"), "{bytes:?}");
     assert!(bytes.contains("\x1b[48;5;236m\x1b[K\x1b[0m"), "{bytes:?}");
+}
+
+fn float(row: usize, column: usize, text: &str) -> FloatBox {
+    let lines: Vec<Line> = text.lines().map(|line| Line::styled(ColorRole::Text, line)).collect();
+    let width = lines.iter().map(Line::width).max().unwrap_or(0);
+    FloatBox { row, column, width, lines, cursor: None }
+}
+
+#[test]
+fn a_float_covers_the_conversation_and_goes_away_without_a_trace() {
+    let mut terminal = Terminal::new();
+    terminal.draw("a\nb\nc\nd\ne\nf\ng", "> edit");
+    terminal.screen.set_floats(vec![float(1, 2, "╭──╮\n│hi│\n╰──╯")]);
+    terminal.draw("", "> edit");
+    assert_eq!(terminal.text(), "a\nb\n---\nc\nd ╭──╮\ne │hi│\nf ╰──╯\ng\n> edit\n");
+    // Finished output moves the rows below it, but none is pushed up.
+    terminal.screen.set_floats(vec![float(1, 2, "╭──╮\n│ho│\n╰──╯")]);
+    terminal.draw("h", "> edit");
+    assert_eq!(terminal.text(), "a\nb\n---\nd\ne ╭──╮\nf │ho│\ng ╰──╯\nh\n> edit\n");
+    terminal.screen.set_floats(Vec::new());
+    terminal.draw("", "> edit");
+    assert_eq!(terminal.text(), "a\nb\nc\n---\nd\ne\nf\ng\nh\n> edit\n");
 }

@@ -1,8 +1,11 @@
-//! Text with escape sequences of styles, as extensions draw it. Colors become those of the theme; every other sequence is left
-//! out, so a text can never control the terminal.
+//! Text with escape sequences of styles, as extensions draw it. The sixteen base colors become those of the theme; every other
+//! sequence is left out, so a text can never control the terminal.
 
 use super::{Line, Style};
-use crate::theme::ColorRole;
+use crate::theme::{Color, ColorRole, token_role};
+
+/// More than a row of the screen needs. The rest of a longer line is not read, because lines are drawn often.
+const MAX_LINE_BYTES: usize = 32 << 10;
 
 /// Where pi's components mark their cursor.
 const CURSOR_MARKER: &str = "\u{1b}_pi:c\u{7}";
@@ -54,32 +57,55 @@ fn apply(style: &mut Style, codes: &str) {
             2 => style.role = ColorRole::Dim,
             3 => style.italic = true,
             4 => style.underline = true,
-            7 => style.background = Some(ColorRole::SelectedBg),
+            7 => style.inverse = true,
             9 => style.strike = true,
             22 => style.bold = false,
             23 => style.italic = false,
             24 => style.underline = false,
-            27 | 49 => style.background = None,
+            27 => style.inverse = false,
             29 => style.strike = false,
             38 => {
-                skip_color(&mut codes);
-                style.role = ColorRole::Accent;
+                (style.role, style.own_color) = match read_color(&mut codes) {
+                    Some(NamedColor::Role(role)) => (role, None),
+                    Some(NamedColor::Own(color)) => (ColorRole::Text, Some(color)),
+                    None => (ColorRole::Text, None),
+                }
             }
             48 => {
-                skip_color(&mut codes);
-                style.background = Some(ColorRole::SelectedBg);
+                (style.background, style.own_background) = match read_color(&mut codes) {
+                    Some(NamedColor::Role(role)) => (Some(role), None),
+                    Some(NamedColor::Own(color)) => (None, Some(color)),
+                    None => (None, None),
+                }
             }
-            30..=37 | 90..=97 | 39 => style.role = role(code),
-            40..=47 | 100..=107 => style.background = Some(ColorRole::SelectedBg),
+            49 => (style.background, style.own_background) = (None, None),
+            30..=37 | 90..=97 | 39 => (style.role, style.own_color) = (role(code), None),
+            40..=47 | 100..=107 => {
+                (style.background, style.own_background) = (Some(ColorRole::SelectedBg), None);
+            }
             _ => {}
         }
     }
 }
 
-/// The rest of `38;5;N` or `38;2;R;G;B`.
-fn skip_color(codes: &mut impl Iterator<Item = u16>) {
-    let count = if codes.next() == Some(2) { 3 } else { 1 };
-    codes.take(count).for_each(drop);
+/// A color of the theme, or one of the extension's own.
+enum NamedColor {
+    Role(ColorRole),
+    Own(Color),
+}
+
+/// The rest of `38;5;N`, `38;2;R;G;B`, or `38;6;N`, which is a color by its [name](osier_protocol::THEME_TOKENS).
+fn read_color(codes: &mut impl Iterator<Item = u16>) -> Option<NamedColor> {
+    let byte = |code: Option<u16>| code.map(|code| code.min(255) as u8);
+    match codes.next()? {
+        2 => {
+            let (red, green, blue) = (byte(codes.next())?, byte(codes.next())?, byte(codes.next())?);
+            Some(NamedColor::Own(Color::Rgb(red, green, blue)))
+        }
+        5 => byte(codes.next()).map(|index| NamedColor::Own(Color::Indexed(index))),
+        6 => token_role(codes.next()?.into()).map(NamedColor::Role),
+        _ => None,
+    }
 }
 
 fn role(code: u16) -> ColorRole {
@@ -100,7 +126,7 @@ pub(crate) fn parse_lines(texts: &[String], columns: usize) -> (Vec<Line>, Optio
     let mut cursor = None;
     let mut lines = Vec::with_capacity(texts.len());
     for (row, text) in texts.iter().enumerate() {
-        let (line, column) = parse_styled(text);
+        let (line, column) = parse_styled(&text[..text.floor_char_boundary(MAX_LINE_BYTES)]);
         cursor = column.map(|column| (row, column.min(columns.saturating_sub(1)))).or(cursor);
         lines.push(if line.width() > columns { line.truncate(columns) } else { line });
     }
@@ -117,10 +143,13 @@ mod tests {
         let (line, cursor) = parse_styled("\u{1b}[1;31mred\u{1b}[0m a\u{1b}_pi:c\u{7}\u{1b}[7mb\u{1b}[27m");
         assert_eq!(line.plain(), "red ab");
         assert_eq!((line.spans[0].style.role, line.spans[0].style.bold), (ColorRole::Bad, true));
-        assert_eq!(line.spans[2].style.background, Some(ColorRole::SelectedBg));
+        assert!(line.spans[2].style.inverse);
         assert_eq!(cursor, Some(5));
-        let (line, _) = parse_styled("\u{1b}[38;2;1;2;3mx\u{1b}[39;1my");
-        assert_eq!((line.spans[0].style.role, line.spans[1].style.bold), (ColorRole::Accent, true));
+        let (line, _) = parse_styled("\u{1b}[38;2;1;2;3mx\u{1b}[39;1my\u{1b}[38;6;5;48;6;11mz");
+        assert_eq!(line.spans[0].style.own_color, Some(Color::Rgb(1, 2, 3)));
+        assert_eq!((line.spans[1].style.own_color, line.spans[1].style.bold), (None, true));
+        let last = line.spans[2].style;
+        assert_eq!((last.role, last.background), (ColorRole::Bad, Some(ColorRole::SelectedBg)));
     }
 
     #[test]
@@ -146,6 +175,8 @@ mod tests {
     fn lines_fit_the_screen() {
         let (lines, cursor) = parse_lines(&["日本語日本語".to_owned(), "abc\u{1b}_pi:c\u{7}".to_owned()], 5);
         assert!(lines.iter().all(|line| line.width() <= 5));
+        let long = "\u{1b}[1m".repeat(1 << 20) + "x";
+        assert!(parse_lines(&[long], 5).0[0].is_empty(), "the end of a very long line is not read");
         assert_eq!(cursor, Some((1, 3)));
     }
 }

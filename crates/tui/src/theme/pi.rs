@@ -43,7 +43,7 @@ pub const PI_TOKENS: &[(&str, &[ColorRole])] = &[
     ("syntaxComment", &[ColorRole::Comment]),
     ("syntaxKeyword", &[ColorRole::Keyword]),
     ("syntaxFunction", &[ColorRole::Function]),
-    ("syntaxVariable", &[]),
+    ("syntaxVariable", &[ColorRole::Property]),
     ("syntaxString", &[ColorRole::Literal]),
     ("syntaxNumber", &[ColorRole::Literal]),
     ("syntaxType", &[ColorRole::Type]),
@@ -64,7 +64,40 @@ pub const PI_TOKENS: &[(&str, &[ColorRole])] = &[
     ("searchMatchText", &[]),
 ];
 
+/// The role that an extension means by the token with an index, as foreground and as background. Tokens without roles of their
+/// own look like the ones that are closest to them.
+pub(crate) fn token_role(index: usize) -> Option<ColorRole> {
+    let (name, roles) = PI_TOKENS.get(index)?;
+    let nearest = match *name {
+        "borderAccent" => Some(ColorRole::Accent),
+        "borderMuted" | "mdHr" | "mdQuoteBorder" | "mdCodeBlockBorder" | "scrollbarTrack" => {
+            Some(ColorRole::Border)
+        }
+        "mdLinkUrl" | "toolDiffContext" | "thinkingOff" | "scrollbarThumb" => Some(ColorRole::Dim),
+        "toolOutput" | "muted" => Some(ColorRole::Dim),
+        "mdListBullet" | "mdCodeBlock" => Some(ColorRole::Code),
+        "bashMode" => Some(ColorRole::Warn),
+        "searchMatchBg" => Some(ColorRole::SelectedBg),
+        name if name.starts_with("thinking") && roles.is_empty() => Some(ColorRole::Thinking),
+        // Cards have no background.
+        name if name.starts_with("tool") && name.ends_with("Bg") => return None,
+        _ => None,
+    };
+    Some(nearest.or(roles.first().copied()).unwrap_or(ColorRole::Text))
+}
+
 /// The index of a token in the list.
 pub(super) fn token_position(token: &str) -> Option<usize> {
     PI_TOKENS.iter().position(|(name, _)| *name == token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_those_that_extensions_number() {
+        let names: Vec<&str> = PI_TOKENS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, osier_protocol::THEME_TOKENS);
+    }
 }

@@ -37,6 +37,7 @@ pub(super) fn draw(backtrack: &BacktrackView, options: RenderOptions<'_>) -> Vec
         &shorten(&backtrack.note, MAX_NOTE_CHARS),
         ColorRole::BacktrackNote,
         available_width,
+        options.code,
     )));
     lines
 }

@@ -4,9 +4,10 @@ use osier_protocol::entry_view::{ToolCallView, ToolResultView, UserCommandView};
 use osier_protocol::{ResultDetails, Todo, TodoStatus, visible, visible_line};
 
 use super::RenderOptions;
-use super::folding::{fold_end, fold_start};
+use super::folding::{fold_end, fold_start, fold_with_key};
+use crate::code::code_lines;
 use crate::diff::diff_lines;
-use crate::markdown::highlight;
+use crate::rendered::RenderedCall;
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
 
@@ -15,15 +16,55 @@ const MAX_DIFF_LINES: usize = 40;
 const MAX_OUTPUT_LINES: usize = 8;
 const MAX_ERROR_LINES: usize = 4;
 const MAX_COMMAND_LINES: usize = 6;
+/// The number of lines shown of the result of a tool that is not in `OWN_TOOLS`.
+const MAX_OTHER_LINES: usize = 10;
+/// Osier's tools whose results are shown only when they are expanded.
+const OWN_TOOLS: &[&str] = &["read", "write", "edit", "grep", "find", "ls", "todo", "task", "backtrack"];
 
 /// Draws a call with its result.
 pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, options: RenderOptions<'_>) -> Vec<Line> {
-    let (details, failed) = (ResultDetails::read(&result.details), result.is_error);
-    let available_width = options.width.saturating_sub(2);
-    if let Some(items) = details.todos.as_ref().filter(|_| call.name == "todo" && !failed) {
+    let mark = if result.is_error { ColorRole::Bad } else { ColorRole::Good };
+    if let Some(rendered) = options.rendered.and_then(|rendered| rendered.call(&call.id)) {
+        return draw_rendered(call, rendered, mark, options, || draw_result(call, result, options));
+    }
+    let details = ResultDetails::read(&result.details);
+    if let Some(items) = details.todos.as_ref().filter(|_| call.name == "todo" && !result.is_error) {
         return draw_checklist(items, options);
     }
-    let mut lines = card_header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, options);
+    let mut lines = card_header(call, mark, options);
+    lines.extend(draw_result(call, result, options));
+    lines
+}
+
+/// Draws a call of which an extension draws a part. `rest` is the result as Osier draws it.
+pub(crate) fn draw_rendered(
+    call: &ToolCallView,
+    rendered: RenderedCall<'_>,
+    mark: ColorRole,
+    options: RenderOptions<'_>,
+    rest: impl FnOnce() -> Vec<Line>,
+) -> Vec<Line> {
+    let mut lines = match rendered.call {
+        Some(lines) if rendered.own_shell => lines.to_vec(),
+        Some(lines) => super::hanging_indent(lines.to_vec(), mark, "● "),
+        // Calls that draw their own surroundings may show a result alone.
+        None if rendered.own_shell => Vec::new(),
+        None => card_header(call, mark, options),
+    };
+    match rendered.result {
+        Some(body) if rendered.own_shell => lines.extend_from_slice(body),
+        Some(body) => {
+            lines.extend(body.iter().map(|line| line.clone().prepend(ColorRole::Border, "  ")));
+        }
+        None => lines.extend(rest()),
+    }
+    lines
+}
+
+/// Draws a result below its call.
+fn draw_result(call: &ToolCallView, result: &ToolResultView, options: RenderOptions<'_>) -> Vec<Line> {
+    let (details, failed) = (ResultDetails::read(&result.details), result.is_error);
+    let available_width = options.width.saturating_sub(2);
     let output = |role| output_lines(&result.text, role, available_width);
     let body = match (&details.diff, call.name.as_str()) {
         (Some(diff), _) if !failed => {
@@ -32,10 +73,16 @@ pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, options: Render
         (_, "bash") => fold_start(output(ColorRole::Dim), MAX_OUTPUT_LINES, options.expanded),
         _ if failed => fold_end(output(ColorRole::Bad), MAX_ERROR_LINES, options.expanded),
         _ if options.expanded => output(ColorRole::Dim),
+        // What a tool of an extension returns is known only from its text.
+        (_, name) if !OWN_TOOLS.contains(&name) => {
+            fold_with_key(output(ColorRole::Dim), MAX_OTHER_LINES, false)
+        }
         _ => Vec::new(),
     };
-    lines.extend(body.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
-    let end = ending_line(&details, &result.text, failed);
+    let mut lines: Vec<Line> = body.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")).collect();
+    // The number of lines stands for text that is not shown.
+    let hidden = if OWN_TOOLS.contains(&call.name.as_str()) { result.text.as_str() } else { "" };
+    let end = ending_line(&details, hidden, failed);
     lines.extend(end.map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
@@ -64,8 +111,12 @@ fn draw_checklist(items: &[Todo], options: RenderOptions<'_>) -> Vec<Line> {
 
 /// Draws a call that has no result.
 pub(crate) fn interrupted(call: &ToolCallView, options: RenderOptions<'_>) -> Vec<Line> {
+    let note = || vec![Line::styled(ColorRole::Warn, "  interrupted, no result")];
+    if let Some(rendered) = options.rendered.and_then(|rendered| rendered.call(&call.id)) {
+        return draw_rendered(call, rendered, ColorRole::Warn, options, note);
+    }
     let mut lines = card_header(call, ColorRole::Warn, options);
-    lines.push(Line::styled(ColorRole::Warn, "  interrupted, no result"));
+    lines.extend(note());
     lines
 }
 
@@ -74,7 +125,7 @@ pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, options: RenderO
     let start = Line::styled(mark, "● ").with(Style::default().bold(), &visible_line(&call.name));
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
         let available_width = options.width.saturating_sub(7);
-        let code = highlight(&visible(command.trim_end()).replace('\t', "    "), "bash");
+        let code = code_lines("bash", &visible(command.trim_end()).replace('\t', "    "), options.code);
         let lines = code.iter().flat_map(|line| hard_wrap(line, available_width)).collect();
         let mut lines = fold_end(lines, MAX_COMMAND_LINES, options.expanded).into_iter();
         let mut first = start.with(ColorRole::Text, " ");
@@ -91,9 +142,10 @@ pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, options: RenderO
         return vec![start.with(ColorRole::Dim, &format!("  {count}"))];
     }
     let summary = call.summary(options.home);
+    let space = if summary.is_empty() { "" } else { " " };
     vec![
         start
-            .with(ColorRole::Text, " ")
+            .with(ColorRole::Text, space)
             .with(ColorRole::Text, &visible_line(&summary))
             .truncate(options.width),
     ]
@@ -166,7 +218,7 @@ pub(super) fn draw_user_command(
 ) -> Vec<Line> {
     let mark = if in_context { "! " } else { "!! " };
     let available_width = options.width.saturating_sub(3);
-    let code = highlight(sanitize(&run.command).trim_end(), "bash");
+    let code = code_lines("bash", sanitize(&run.command).trim_end(), options.code);
     let mut lines = super::hanging_indent(
         code.iter().flat_map(|line| hard_wrap(line, available_width)).collect(),
         ColorRole::User,
@@ -209,7 +261,7 @@ mod tests {
         };
         let path = "READ\u{200b}ME\u{3164}.md";
         assert_eq!(draw("write", json!({ "path": path })), "● write READ\u{fffd}ME\u{fffd}.md");
-        assert_eq!(draw("wri\u{200b}te", json!({})), "● wri<U+200B>te {}");
+        assert_eq!(draw("wri\u{200b}te", json!({})), "● wri<U+200B>te");
         let command = "touch a\rtouch b\n\ttouch c\u{2800}";
         assert_eq!(
             draw("bash", json!({ "command": command })),

@@ -2,12 +2,14 @@
 
 use osier_protocol::entry_view::EntryView;
 use osier_protocol::{
-    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, EntryLine, ExploreReport, MoveEvent,
-    MoveReason, Question, TokenCount, TurnOutcome, one_line,
+    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, EntryLine, ExploreReport, ForkPosition,
+    MoveEvent, MoveReason, Question, RequestedSession, TokenCount, TurnOutcome, one_line,
 };
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
-use crate::msg::{Action, LeafMove};
+use crate::extension_editor;
+use crate::floats::Float;
+use crate::msg::{Action, LeafMove, OpenTarget};
 use crate::overlay::{ApprovalPrompt, ComponentOverlay, DialogPrompt, OverlayEvent};
 use crate::piece::Piece;
 use crate::state::{TurnNotification, UiState};
@@ -99,7 +101,8 @@ fn handle_move(state: &mut UiState, moved: MoveEvent) -> Vec<Action> {
         state.notice = None;
         return vec![Action::ShowPath { moved: None }];
     }
-    if moved.summary_entry.is_some() {
+    // After tries, the session returns to where it was: the screen shows that path already.
+    if moved.summary_entry.is_some() || moved.old_leaf_id == moved.new_leaf_id {
         return Vec::new();
     }
     let moved = LeafMove { reason: moved.reason, from: moved.old_leaf_id, to: moved.new_leaf_id };
@@ -138,17 +141,37 @@ fn handle_committed(state: &mut UiState, line: &EntryLine, is_draft: bool) -> Ve
 }
 
 /// Shows a question on top of all other overlays.
-pub(super) fn show_question(state: &mut UiState, id: u64, question: Question, agent: Option<String>) {
+pub(super) fn show_question(
+    state: &mut UiState,
+    id: u64,
+    question: Question,
+    agent: Option<String>,
+) -> Vec<Action> {
+    if matches!(&question, Question::Dialog(dialog) if matches!(dialog.dialog, Dialog::Component { .. })) {
+        state.extensions.ask_for_lines();
+    }
+    if let Question::Dialog(DialogQuestion {
+        dialog: Dialog::Component { component, floating: true }, ..
+    }) = question
+    {
+        state.extensions.floats.push(Float::new(id, component));
+        return Vec::new();
+    }
     question_keys::release_held_answer(state);
+    // They were pressed before the question was visible.
+    let actions = extension_editor::stop_listening(state);
     state.activity.open_questions.push(id);
     state.completion = None;
     match question {
-        Question::Dialog(DialogQuestion { title, dialog: Dialog::Component { component }, .. }) => {
-            state.overlays.push(Box::new(ComponentOverlay::new(id, component, title)));
+        Question::Dialog(DialogQuestion { title, dialog: Dialog::Component { component, .. }, .. }) => {
+            state.overlays.push(Box::new(ComponentOverlay::new(id, component, state.client, title)));
         }
         Question::Dialog(question) => state.overlays.push(Box::new(DialogPrompt::new(id, question))),
-        question => state.overlays.push(Box::new(ApprovalPrompt::new(id, question, agent))),
+        question => {
+            state.overlays.push(Box::new(ApprovalPrompt::new(id, question, agent, state.code.clone())));
+        }
     }
+    actions
 }
 
 fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
@@ -181,12 +204,14 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
             }
         }
         ClientEvent::Asked { id, question, agent } => {
-            show_question(state, id, *question, agent);
-            return notify_in_background(state, "waiting for your answer");
+            let mut actions = show_question(state, id, *question, agent);
+            actions.extend(notify_in_background(state, "waiting for your answer"));
+            return actions;
         }
         ClientEvent::Answered { id, .. } => {
             state.held_answer = None;
             state.activity.open_questions.retain(|asked| *asked != id);
+            state.extensions.floats.retain(|float| float.question != id);
             return notify_overlays(state, &OverlayEvent::Answered(id));
         }
         ClientEvent::Queue { steering, follow_up } => {
@@ -212,9 +237,25 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
         ClientEvent::Explore { report } => return handle_explore(state, *report),
         ClientEvent::Notice { text } => show_notice(state, &one_line(&text, 400)),
         ClientEvent::Extension(event) => return super::extensions::show(state, event),
+        ClientEvent::SessionRequested { session } => return vec![Action::Open(requested_target(session))],
+        ClientEvent::QuitRequested => return vec![Action::Quit],
         _ => {}
     }
     Vec::new()
+}
+
+/// The session that an extension wants to see.
+fn requested_target(session: RequestedSession) -> OpenTarget {
+    match session {
+        RequestedSession::New => OpenTarget::New,
+        RequestedSession::Named { name } => OpenTarget::Named(name),
+        RequestedSession::Fork { includes_entry: true, entry_id } => {
+            OpenTarget::Fork { from: ForkPosition::Exactly { entry_id } }
+        }
+        RequestedSession::Fork { entry_id, .. } => {
+            OpenTarget::Fork { from: ForkPosition::Entry { entry_id } }
+        }
+    }
 }
 
 /// Shows tries while they run, and prints them when all have ended.
@@ -268,6 +309,7 @@ fn handle_turn_end(state: &mut UiState, finished: Option<TurnOutcome>, error: Op
     state.activity.retrying = None;
     state.activity.summary = None;
     state.activity.tools.clear();
+    state.activity.tasks.clear();
     state.activity.open_questions.clear();
     let mut pieces = state.transcript.settle_pending();
     if finished == Some(TurnOutcome::StepLimit) {

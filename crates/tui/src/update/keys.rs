@@ -7,26 +7,38 @@ use osier_protocol::{
 use super::{apply_outcome, question_keys, request_tree, send_command, show_error, show_notice};
 use crate::commands;
 use crate::completion::{Completion, CompletionItem};
+use crate::extension_editor;
+use crate::floats;
 use crate::key::{Input, Key, KeyCode};
 use crate::msg::{Action, CommandPurpose};
 use crate::overlay::{ChoicePrompt, HistorySearch, OverlayOutcome};
 use crate::state::{DoubleEscape, UiState};
+use crate::untyped_text;
 use crate::view::overlay_area;
 
 /// The maximum milliseconds between the two presses of a double Escape.
 const DOUBLE_ESCAPE_MS: u64 = 500;
 
-pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
+pub(crate) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
     state.notice = None;
+    if state.editor.is_empty() {
+        state.extensions.wrote_draft = false;
+    }
     let warned = std::mem::take(&mut state.quit_hint_shown);
     let escaped = state.last_escape.take();
     if key == Key::ctrl('z') {
         return vec![Action::Suspend];
     }
-    let is_alone = question_keys::record_input(state);
+    if let Some(actions) = question_keys::confirm_held_letter(state, key) {
+        return actions;
+    }
+    let is_alone = question_keys::record_key(state, key);
     if question_keys::shares_draft(state) {
         return question_keys::handle_key(state, key, is_alone)
             .unwrap_or_else(|| handle_draft_key(state, key, warned));
+    }
+    if let Some(actions) = floats::handle_key(state, key) {
+        return actions;
     }
     let room = overlay_area(state);
     if let Some(overlay) = state.overlays.last_mut() {
@@ -46,6 +58,22 @@ pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
     if let Some(actions) = handle_completion_key(state, key) {
         return actions;
     }
+    if let Some(action) = extension_editor::type_key(state, key) {
+        (state.quit_hint_shown, state.last_escape) = (warned, escaped);
+        return vec![action];
+    }
+    handle_own_key(state, key, warned, escaped)
+}
+
+/// Handles a key that the editor of an extension leaves to Osier.
+pub(crate) fn handle_left_key(state: &mut UiState, key: Key) -> Vec<Action> {
+    let warned = std::mem::take(&mut state.quit_hint_shown);
+    let escaped = state.last_escape.take();
+    handle_own_key(state, key, warned, escaped)
+}
+
+/// Handles a key for the prompt editor, or one that works everywhere.
+fn handle_own_key(state: &mut UiState, key: Key, warned: bool, escaped: Option<u64>) -> Vec<Action> {
     match (key.code, key.ctrl, key.alt) {
         (KeyCode::Escape, ..) => handle_escape(state, escaped),
         (KeyCode::Char('c'), true, _) => handle_ctrl_c(state, warned),
@@ -65,6 +93,7 @@ pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
         (KeyCode::Char('u'), false, true) => send_command(ClientCommand::Undo, CommandPurpose::Undo),
         (KeyCode::Char('r'), false, true) => send_command(ClientCommand::Redo, CommandPurpose::Redo),
         (KeyCode::Char('t'), false, true) => request_tree(state, false),
+        (KeyCode::Char('a'), false, true) => vec![Action::ListTasks],
         (KeyCode::Up, _, true) => send_command(ClientCommand::ClearQueue, CommandPurpose::ClearQueue),
         (KeyCode::Tab, ..) if key.shift => cycle_thinking(state),
         (KeyCode::Enter, _, true) if state.activity.turn_running => submit(state, PromptTiming::FollowUp),
@@ -125,22 +154,36 @@ fn handle_enter(state: &mut UiState) -> Vec<Action> {
     submit(state, PromptTiming::Steer)
 }
 
-fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
+pub(crate) fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
     state.completion = None;
     let typed = state.editor.text().trim().to_owned();
     if typed.is_empty() {
         return Vec::new();
     }
-    let remember = history_action(state, &typed);
-    if let Some(actions) = commands::run(state, &typed) {
+    if untyped_text::ask_before_sending(state, &typed, while_it_works) {
+        return Vec::new();
+    }
+    let text = state.editor.pastes.expand(&typed);
+    send(state, &typed, &text, while_it_works)
+}
+
+/// Sends the draft: `typed` with its markers, `text` with the pasted texts.
+pub(crate) fn send(
+    state: &mut UiState,
+    typed: &str,
+    text: &str,
+    while_it_works: PromptTiming,
+) -> Vec<Action> {
+    let remember = history_action(state, typed);
+    if let Some(actions) = commands::run(state, typed) {
         return remember.into_iter().chain(actions).collect();
     }
-    let mut actions: Vec<Action> = remember.into_iter().chain(store_pastes_actions(state, &typed)).collect();
-    let images = state.editor.images.images_in(&typed);
-    let text = state.editor.take_text();
+    let mut actions: Vec<Action> = remember.into_iter().chain(store_pastes_actions(state, typed)).collect();
+    let images = state.editor.images.images_in(typed);
+    state.editor.take_text();
     if let Some(command) = UserCommand::parse(text.trim()) {
         if state.activity.user_command.is_some() {
-            state.editor.set(&text);
+            state.editor.set(text);
             show_error(state, "cannot run the command: another one is running; esc stops it");
             return Vec::new();
         }
@@ -153,12 +196,13 @@ fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
     }
     let when = if state.activity.turn_running { while_it_works } else { PromptTiming::Now };
     // Files are attached only by typed text; pastes are still markers in it.
-    let files = mentioned_files(&typed);
+    let files = mentioned_files(typed);
     let prompt = ClientCommand::timed_prompt(
         Prompt { text: text.trim().to_owned(), images, files, message: None },
         when,
     );
-    actions.extend(send_command(prompt, CommandPurpose::Prompt(typed)));
+    state.unanswered.push(typed.to_owned());
+    actions.extend(send_command(prompt, CommandPurpose::Prompt(typed.to_owned())));
     actions
 }
 
@@ -244,12 +288,27 @@ fn handle_completion_key(state: &mut UiState, key: Key) -> Option<Vec<Action>> {
         (KeyCode::Up, false) => completion.move_selection(false),
         (KeyCode::Down, false) => completion.move_selection(true),
         (KeyCode::Tab, false) if !key.shift => {
-            let (from, text) = (completion.from, completion.selected_item()?.text.clone());
-            state.editor.insert_completion(from, &format!("{text} "));
+            let (from, item) = (completion.from, completion.selected_item()?.clone());
+            match item.editor_text {
+                Some((text, cursor)) => {
+                    state.extensions.wrote_draft = true;
+                    state.editor.set_at(&text, cursor);
+                }
+                None => state.editor.insert_completion(from, &format!("{} ", item.text)),
+            }
             state.completion = None;
         }
         // A lone slash selects nothing until you move the selection.
         (KeyCode::Enter, false) if !key.shift && state.editor.text() == "/" && !completion.moved => {}
+        (KeyCode::Enter, false) if !key.shift && completion.selected_item()?.editor_text.is_some() => {
+            let (text, cursor) = completion.selected_item()?.editor_text.clone()?;
+            state.completion = None;
+            if state.editor.text() == text {
+                return None;
+            }
+            state.extensions.wrote_draft = true;
+            state.editor.set_at(&text, cursor);
+        }
         (KeyCode::Enter, false) if !key.shift => {
             let (from, text) = (completion.from, completion.selected_item()?.text.clone());
             let is_complete = state.editor.text()[from..state.editor.cursor()] == *text;
@@ -267,12 +326,13 @@ fn handle_completion_key(state: &mut UiState, key: Key) -> Option<Vec<Action>> {
 }
 
 /// Updates the completion list, and requests the list of files when it is first needed.
-fn complete_or_list_files(state: &mut UiState) -> Vec<Action> {
+pub(crate) fn complete_or_list_files(state: &mut UiState) -> Vec<Action> {
+    let mut actions = extension_editor::ask_completers(state);
     if update_completion(state) && state.files.is_none() {
         state.files = Some(Vec::new().into());
-        return vec![Action::ListFiles];
+        actions.push(Action::ListFiles);
     }
-    Vec::new()
+    actions
 }
 
 /// Updates the completion list. Returns whether a file name is being completed.

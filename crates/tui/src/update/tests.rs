@@ -314,6 +314,25 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
 }
 
 #[test]
+fn only_similar_commands_are_suggested_and_those_of_other_agents_are_known() {
+    for (typed, hint) in [
+        ("/rewind", "/tree moves to an earlier message"),
+        ("/diff", "/compare compares branches"),
+        ("/theme", "/settings"),
+        ("/permissions", "/approval"),
+        ("/login", "/model"),
+        ("/resum", "did you mean /resume?"),
+        ("/exitt", "did you mean /exit?"),
+        ("/xyzzy", "/help lists the commands"),
+    ] {
+        let mut harness = Harness::new(100, 20);
+        harness.press(&format!("'{typed}' escape enter"));
+        assert!(harness.text().contains(hint), "{typed}: {}", harness.text());
+        assert!(!harness.text().contains("did you mean") || hint.starts_with("did"), "{typed}");
+    }
+}
+
+#[test]
 fn files_are_listed_once_and_completed_anywhere() {
     let mut harness = Harness::new(60, 14);
     harness.press("'see' space '@ma'");
@@ -505,7 +524,7 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
     "#]].assert_eq(&harness.take_actions());
     harness.press("tab up n");
     expect![[r#"
-        Open(Fork { before: Some("00000006") })
+        Open(Fork { from: Entry { entry_id: "00000006" } })
     "#]]
     .assert_eq(&harness.take_actions());
 }

@@ -49,9 +49,32 @@ impl DemoHome {
         let _ = std::fs::remove_dir_all(folder);
         let (home, project) = (folder.join("home"), folder.join("code/list"));
         std::fs::create_dir_all(project.join("src")).unwrap();
-        std::fs::create_dir_all(project.join(".git")).unwrap();
-        std::fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(project.join("src/list.rs"), SOURCE).unwrap();
+        for file in ["src/main.rs", "docs/list.md", "tests/list.rs"] {
+            std::fs::create_dir_all(project.join(file).parent().unwrap()).unwrap();
+            std::fs::write(project.join(file), "").unwrap();
+        }
+        // Tries of a prompt work in copies of the last commit.
+        git(&project, &["init", "--quiet", "--initial-branch", "main"]);
+        git(&project, &["add", "."]);
+        git(
+            &project,
+            &[
+                "-c",
+                "user.name=demo",
+                "-c",
+                "user.email=demo@example.com",
+                "commit",
+                "--quiet",
+                "--message",
+                "Start",
+            ],
+        );
+        std::fs::create_dir_all(home.join("prompts")).unwrap();
+        for (name, description) in TEMPLATES {
+            let file = home.join(format!("prompts/{name}.md"));
+            std::fs::write(file, format!("---\ndescription: {description}\n---\n{description}.\n")).unwrap();
+        }
         let demo = DemoHome { home, project };
         let sessions = demo.sessions_folder(osier);
         std::fs::create_dir_all(&sessions).unwrap();
@@ -77,6 +100,17 @@ impl DemoHome {
             .unwrap();
         self.home.join("sessions").join(String::from_utf8(name.stdout).unwrap().trim())
     }
+}
+
+/// Commands of the user.
+const TEMPLATES: [(&str, &str); 3] = [
+    ("release-notes", "Write the release notes"),
+    ("review", "Review the changes since main"),
+    ("test", "Write tests for a file"),
+];
+
+fn git(project: &Path, args: &[&str]) {
+    assert!(Command::new("git").args(args).current_dir(project).status().unwrap().success(), "git {args:?}");
 }
 
 const SOURCE: &str =

@@ -6,6 +6,7 @@ mod bench;
 mod demo;
 mod gateway;
 mod model;
+mod scenes;
 mod screens;
 
 #[tokio::main]

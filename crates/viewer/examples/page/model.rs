@@ -17,7 +17,10 @@ pub(crate) struct ModelServer {
 }
 
 /// The reply to one request.
-pub(crate) struct ModelReply(TcpStream);
+pub(crate) struct ModelReply {
+    socket: TcpStream,
+    request: Vec<u8>,
+}
 
 impl ModelServer {
     pub(crate) fn start() -> ModelServer {
@@ -64,15 +67,21 @@ fn accept(socket: TcpStream) -> Option<ModelReply> {
     }
     let length =
         head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    reader.read_exact(&mut vec![0; length.unwrap_or(0)]).ok()?;
-    let mut reply = ModelReply(socket);
+    let mut request = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut request).ok()?;
+    let mut reply = ModelReply { socket, request };
     reply.write(HEAD);
     Some(reply)
 }
 
 impl ModelReply {
     fn write(&mut self, text: &str) {
-        let _ = self.0.write_all(text.as_bytes());
+        let _ = self.socket.write_all(text.as_bytes());
+    }
+
+    /// Whether the request contains a text.
+    pub(crate) fn is_about(&self, text: &str) -> bool {
+        String::from_utf8_lossy(&self.request).contains(text)
     }
 
     fn send(&mut self, delta: &Value, finish: Option<&str>) {

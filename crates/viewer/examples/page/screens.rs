@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::demo::{DEMO_SESSION, DemoHome};
 use crate::gateway::Gateway;
 use crate::model::ModelServer;
+use crate::scenes;
 
 struct Size {
     name: &'static str,
@@ -45,20 +46,25 @@ const SCENES: &[(&str, &str, &str)] = &[
         "document.querySelector('.subagents')",
     ),
     (
+        "continue",
+        "location.hash = location.hash.replace(/&.*/, '') + '&entry=000a104a'",
+        "!document.querySelector('#continue-from').hidden",
+    ),
+    (
         "menu",
         "document.querySelector('#entry-000a14c5 .entry-menu').click()",
         "document.querySelector('#menu:popover-open')",
     ),
 ];
 
-struct Pictures<'a> {
-    browser: &'a Browser,
+pub(crate) struct Pictures<'a> {
+    pub(crate) browser: &'a Browser,
     folder: &'a Path,
     suffix: String,
 }
 
 impl Pictures<'_> {
-    async fn take(&self, name: &str) {
+    pub(crate) async fn take(&self, name: &str) {
         self.browser.wait_until("!document.querySelector('#message').matches('.shown')").await;
         let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 250)));";
         self.browser.evaluate_async(script).await;
@@ -66,9 +72,22 @@ impl Pictures<'_> {
         std::fs::write(file, self.browser.screenshot().await).unwrap();
     }
 
-    async fn show(&self, script: &str, until: &str) {
+    pub(crate) async fn show(&self, script: &str, until: &str) {
         self.browser.evaluate(script).await;
         self.browser.wait_until(until).await;
+    }
+
+    /// Chooses an action in the menu that a script opens.
+    pub(crate) async fn choose(&self, open: &str, action: &str) {
+        let item = format!(
+            "[...document.querySelectorAll('#menu button')].find((item) => item.textContent.startsWith('{action}'))"
+        );
+        self.show(open, &item).await;
+        self.browser.evaluate(&format!("{item}.click()")).await;
+    }
+
+    pub(crate) async fn close_dialog(&self) {
+        self.show("document.querySelector('dialog').close()", "!document.querySelector('dialog').open").await;
     }
 }
 
@@ -103,14 +122,29 @@ async fn take_all(osier: &str, folder: &Path, size: &Size, theme: &str) {
     let pictures = Pictures { browser: &browser, folder, suffix: format!("{}-{theme}", size.name) };
     browser.wait_until("document.querySelectorAll('.session-link').length === 5").await;
     pictures.take("sessions").await;
+    take_search(&pictures).await;
     take_session(&pictures, size).await;
     take_compare(&pictures).await;
     take_dialog(&pictures).await;
-    take_turn(&pictures, &model).await;
+    scenes::take_turn(&pictures, &model).await;
+    scenes::take_empty(&pictures).await;
+    scenes::take_delegation(&pictures, &model).await;
+    scenes::take_explore(&pictures, &model).await;
+    take_banner(&pictures, size).await;
     take_read_only(&pictures, &gateway).await;
+    take_logged_out(&pictures, &gateway).await;
     take_export(&pictures, &gateway, size, &demo.home.join("talk.html")).await;
     drop(gateway);
     let _ = std::fs::remove_dir_all(std::env::temp_dir().join("osier-screens"));
+}
+
+/// The list while it is searched.
+async fn take_search(pictures: &Pictures<'_>) {
+    pictures.browser.type_into("#session-search", "test").await;
+    pictures.browser.wait_until("document.querySelector('.hit mark')").await;
+    pictures.take("search").await;
+    let clear = "const search = document.querySelector('#session-search'); search.value = ''; search.dispatchEvent(new Event('input'))";
+    pictures.show(clear, "document.querySelectorAll('.session-link').length === 5").await;
 }
 
 async fn take_session(pictures: &Pictures<'_>, size: &Size) {
@@ -128,6 +162,14 @@ async fn take_session(pictures: &Pictures<'_>, size: &Size) {
         pictures.show(script, until).await;
         pictures.take(name).await;
     }
+    pictures.show("document.querySelector('#menu').hidePopover()", "true").await;
+    pictures
+        .show(
+            "document.querySelector('#session-actions').click()",
+            "document.querySelector('#menu:popover-open')",
+        )
+        .await;
+    pictures.take("session-menu").await;
     pictures.show("document.querySelector('#menu').hidePopover()", "true").await;
     if size.is_phone {
         pictures.browser.click("#toggle-tree").await;
@@ -160,31 +202,25 @@ async fn take_dialog(pictures: &Pictures<'_>) {
 async fn choose(pictures: &Pictures<'_>, entry: &str, action: &str) {
     let open = format!("document.querySelector('#entry-{entry} .entry-menu')");
     pictures.show(&format!("location.hash = '#session={DEMO_SESSION}&entry={entry}'"), &open).await;
-    let item = format!(
-        "[...document.querySelectorAll('#menu button')].find((item) => item.textContent.startsWith('{action}'))"
-    );
-    pictures.show(&format!("{open}.click()"), &item).await;
-    pictures.browser.evaluate(&format!("{item}.click()")).await;
+    pictures.choose(&format!("{open}.click()"), action).await;
 }
 
-/// A reply while it is written, and a question with a diff.
-async fn take_turn(pictures: &Pictures<'_>, model: &ModelServer) {
-    pictures.browser.type_into("#prompt", "Print a total at the end\u{e007}").await;
-    let mut reply = model.next();
-    reply.thinking("The total goes to standard error, so that the output stays one object per line.");
-    reply.text("I will add it to `list`, after the loop:\n\n```rust\neprintln!(\"{} items\", items.len());\n```\n\nIt goes to standard ");
-    pictures.browser.wait_until("document.querySelector('.draft figure.code')").await;
-    pictures.take("streaming").await;
-    reply.text("error.");
-    let edit = json!({ "path": "src/list.rs", "edits": [{ "oldText": "        println!(\"{item}\");\n    }\n", "newText": "        println!(\"{item}\");\n    }\n    eprintln!(\"{} items\", items.len());\n" }] });
-    reply.call("edit", &edit);
-    pictures.browser.wait_until("document.querySelector('.question .diff')").await;
-    pictures.take("question").await;
-    pictures.browser.click(".answers > button:nth-child(1)").await;
-    let mut reply = model.next();
-    reply.text("`list` now prints a total to standard error.");
-    reply.end("stop");
-    pictures.browser.wait_until("document.querySelector('#cancel').hidden").await;
+/// What a lost connection shows, also while the tree is open.
+async fn take_banner(pictures: &Pictures<'_>, size: &Size) {
+    let open = format!("location.hash = '#session={DEMO_SESSION}'");
+    pictures.show(&open, "document.querySelectorAll('.row').length > 9").await;
+    if size.is_phone {
+        pictures.browser.click("#toggle-tree").await;
+    }
+    let lost = "const banner = document.querySelector('#connection'); banner.textContent = 'Connection lost. Connecting again…'; banner.hidden = false; dispatchEvent(new Event('resize'))";
+    pictures.show(lost, "document.querySelector('#connection').checkVisibility()").await;
+    pictures.take("banner").await;
+    pictures
+        .show(
+            "document.querySelector('#connection').hidden = true; dispatchEvent(new Event('resize'))",
+            "true",
+        )
+        .await;
 }
 
 async fn take_read_only(pictures: &Pictures<'_>, gateway: &Gateway) {
@@ -205,4 +241,13 @@ async fn take_export(pictures: &Pictures<'_>, gateway: &Gateway, size: &Size, fi
         pictures.browser.click("#toggle-tree").await;
         pictures.take("export-tree").await;
     }
+}
+
+/// What a browser without a login sees.
+async fn take_logged_out(pictures: &Pictures<'_>, gateway: &Gateway) {
+    pictures.browser.client.delete_all_cookies().await.unwrap();
+    pictures.browser.goto("about:blank").await;
+    pictures.browser.goto(&gateway.url).await;
+    pictures.browser.wait_until("document.querySelector('#logged-out')?.checkVisibility()").await;
+    pictures.take("logged-out").await;
 }

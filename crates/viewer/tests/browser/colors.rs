@@ -8,7 +8,7 @@ use crate::support::{OpenPage, page};
 
 const SAMPLE: &str = include_str!("sample.jsonl");
 
-fn sample() -> ScriptedSession {
+pub(crate) fn sample() -> ScriptedSession {
     ScriptedSession::from_lines(SAMPLE.lines().skip(1))
 }
 

@@ -1,52 +1,11 @@
-//! Hostile content does nothing. Each case of `hostile.jsonl` is in every place of a session that content can be in. In a case, `RUN`
-//! is code that would be noticed, and `CANARY` an address that would be noticed.
-
-use std::io::Read;
-use std::net::TcpListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Hostile content does nothing. Each case is in every place of a session that content can be in.
 
 use osier_testkit::ScriptedSession;
 use osier_testkit::browser::{Browser, BrowserWindow};
+use osier_testkit::hostile::Canary;
 use serde_json::{Value, json};
 
 use crate::support::{OpenPage, page};
-
-const CASES: &str = include_str!("hostile.jsonl");
-const RUN: &str = "(window.__executed=1,document.title='executed',alert(1))";
-
-/// A server that counts connections.
-struct Canary {
-    port: u16,
-    connections: Arc<AtomicUsize>,
-}
-
-impl Canary {
-    fn start() -> Canary {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, connections) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
-        let counted = Arc::clone(&connections);
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                counted.fetch_add(1, Ordering::SeqCst);
-                let _ = stream.read(&mut [0; 64]);
-            }
-        });
-        Canary { port, connections }
-    }
-
-    fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-
-    fn cases(&self) -> Vec<String> {
-        let host = format!("127.0.0.1:{}", self.port);
-        let fill = |case: String| {
-            case.replace("RUN", RUN).replace("CANARYHOST", &host).replace("CANARY", &format!("http://{host}"))
-        };
-        CASES.lines().map(|line| fill(serde_json::from_str(line).unwrap())).collect()
-    }
-}
 
 /// A session with a text in every place that content can be in.
 fn session(cases: &[String]) -> ScriptedSession {
@@ -158,7 +117,7 @@ async fn check_inert(page: &OpenPage, canary: &Canary, title: &str) {
 
 #[test]
 fn the_corpus_has_at_least_200_cases() {
-    assert!(CASES.lines().count() >= 200);
+    assert!(Canary::start().cases().len() >= 200);
 }
 
 #[tokio::test]

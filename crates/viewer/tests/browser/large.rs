@@ -28,23 +28,15 @@ fn long_session(entries: usize) -> ScriptedSession {
 async fn a_hundred_thousand_entries_open_and_scroll() {
     let file = page(&long_session(100_000), "A long talk");
     let Some(page) = OpenPage::open(&file, BrowserWindow::default()).await else { return };
-    page.settle().await;
-    let drawn = "document.querySelectorAll('.entry').length";
-    let count: usize = page.text(drawn).await.parse().unwrap();
-    assert!((1..3_000).contains(&count), "{count} entries are drawn");
-    assert!(
-        page.text("document.querySelectorAll('#rows .row').length").await.parse::<usize>().unwrap() < 200
-    );
+    let drawn = |selector: &str| format!("document.querySelectorAll('{selector}').length");
+    page.browser.wait_until(&format!("{} > 0 && {} > 0", drawn(".entry"), drawn("#rows .row"))).await;
+    page.browser.wait_until(&format!("{} < 3000 && {} < 200", drawn(".entry"), drawn("#rows .row"))).await;
     page.go("#entry=0000c351").await;
-    page.settle().await;
-    let top = "Math.round(document.getElementById('entry-0000c351').getBoundingClientRect().top)";
-    let top: i64 = page.text(top).await.parse().unwrap();
-    assert!((0..400).contains(&top), "the entry is in view: {top}");
-    assert!(
-        page.text("document.querySelector('#rows .row.selected').textContent")
-            .await
-            .contains("message 50001 ")
-    );
+    let top = "document.getElementById('entry-0000c351').getBoundingClientRect().top";
+    page.browser.wait_until(&format!("{top} >= 0 && {top} < 400")).await;
+    page.browser
+        .wait_until("document.querySelector('#rows .row.selected').textContent.includes('message 50001 ')")
+        .await;
     page.browser.evaluate("scrollTo(0, document.body.scrollHeight)").await;
     page.browser
         .wait_until(
@@ -60,7 +52,7 @@ async fn a_line_of_ten_megabytes_opens() {
         "message": { "role": "user", "content": [{ "type": "text", "text": text }], "timestamp": 1 } });
     let file = page(&ScriptedSession::from_lines([line.to_string()]), "A long line");
     let Some(page) = OpenPage::open(&file, BrowserWindow::default()).await else { return };
-    assert_eq!(page.shown().await, "1");
+    page.shows("1").await;
     assert_eq!(
         page.text("document.querySelector('.entry .markdown').textContent.match(/x/g).length").await,
         "10000000"

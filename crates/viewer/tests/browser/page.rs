@@ -3,6 +3,7 @@
 use osier_testkit::ScriptedSession;
 use osier_testkit::browser::BrowserWindow;
 
+use crate::colors::sample;
 use crate::support::{OpenPage, page};
 
 /// Entries 1 to 4 are the path; 5 and 6 are a branch that starts at 2.
@@ -12,30 +13,30 @@ const TWO_BRANCHES: &str =
 #[tokio::test]
 async fn the_tree_and_the_conversation_show_the_path_to_the_leaf() {
     let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
-    assert_eq!(page.tree().await, "question\nanswer\n  side\n  detour\nmore\nend · leaf");
-    assert_eq!(page.shown().await, "1 2 3 4");
-    assert_eq!(page.text("document.title").await, "A talk");
-    assert_eq!(page.text("document.getElementById('back-to-leaf').hidden").await, "true");
+    page.has_tree("question\nanswer\n  side\n  detour\nmore\nend · leaf").await;
+    page.shows("1 2 3 4").await;
+    page.becomes("document.title", "A talk").await;
+    page.becomes("document.getElementById('back-to-leaf').hidden", "true").await;
 }
 
 #[tokio::test]
 async fn an_entry_of_another_branch_opens_its_path_and_back_to_the_leaf_returns() {
     let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
     page.browser.click("#rows .row:nth-child(3)").await;
-    assert_eq!(page.shown().await, "1 2 6 7");
-    assert_eq!(page.text("document.querySelector('.entry.selected').dataset.id").await, "00000006");
-    assert!(page.text("location.hash").await.ends_with("entry=00000006"));
+    page.shows("1 2 6 7").await;
+    page.becomes("document.querySelector('.entry.selected').dataset.id", "00000006").await;
+    page.browser.wait_until("location.hash.endsWith('entry=00000006')").await;
     page.browser.click("#back-to-leaf").await;
-    assert_eq!(page.shown().await, "1 2 3 4");
+    page.shows("1 2 3 4").await;
 }
 
 #[tokio::test]
 async fn a_link_opens_its_entry_also_in_another_branch() {
     let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
     page.go("#entry=00000006").await;
-    assert_eq!(page.shown().await, "1 2 6 7");
+    page.shows("1 2 6 7").await;
     page.go("#entry=none").await;
-    assert_eq!(page.shown().await, "1 2 3 4");
+    page.shows("1 2 3 4").await;
     let link = page.text("document.querySelector('#entry-00000003 .permalink').getAttribute('href')").await;
     assert_eq!(link, "#entry=00000003");
 }
@@ -43,9 +44,9 @@ async fn a_link_opens_its_entry_also_in_another_branch() {
 #[tokio::test]
 async fn where_branches_start_a_switch_leads_to_the_others() {
     let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
-    assert_eq!(page.text("document.querySelector('#entry-00000003 .switch').textContent").await, "‹1/2›");
+    page.becomes("document.querySelector('#entry-00000003 .switch').textContent", "‹1/2›").await;
     page.browser.click("#entry-00000003 .switch button:last-child").await;
-    assert_eq!(page.shown().await, "1 2 6 7");
+    page.shows("1 2 6 7").await;
 }
 
 #[tokio::test]
@@ -62,11 +63,13 @@ async fn filters_show_what_the_terminal_shows() {
             "const filter = document.getElementById('filter'); filter.value = '{filter}'; filter.dispatchEvent(new Event('change'))"
         );
         page.browser.evaluate(&script).await;
-        assert_eq!(page.tree().await, rows, "{filter}");
+        page.has_tree(rows).await;
     }
     page.browser.evaluate("filter.value = 'all'; filter.dispatchEvent(new Event('change'))").await;
-    let all = page.tree().await;
-    assert!(all.contains("[label: (cleared)]") && all.contains("[model: m]"), "{all}");
+    let all = "document.getElementById('rows').textContent";
+    page.browser
+        .wait_until(&format!("{all}.includes('[label: (cleared)]') && {all}.includes('[model: m]')"))
+        .await;
     let badges = page
         .text("[...document.querySelectorAll('.row > .label')].map((label) => label.textContent).join()")
         .await;
@@ -79,7 +82,10 @@ async fn search_finds_words_anywhere_in_an_entry() {
     let Some(page) = OpenPage::of_script(&long).await else { return };
     page.browser.type_into("#search", "NEEDLE").await;
     page.browser.wait_until("document.querySelectorAll('#rows .row').length === 1").await;
-    assert!(page.tree().await.starts_with("word word"), "the preview does not contain the word");
+    // The preview does not contain the word.
+    page.browser
+        .wait_until("document.querySelector('#rows .preview').textContent.startsWith('word word')")
+        .await;
     page.browser.type_into("#search", "x").await;
     page.browser.wait_until("document.getElementById('tree-status').textContent === 'No entries'").await;
 }
@@ -90,29 +96,26 @@ async fn what_a_compaction_hides_is_shown() {
     else {
         return;
     };
-    assert_eq!(page.shown().await, "1 2 3 4 5");
-    assert!(
-        page.text("document.querySelector('.entry.kind-compaction').textContent").await.contains("so far")
-    );
+    page.shows("1 2 3 4 5").await;
+    page.browser
+        .wait_until("document.querySelector('.entry.kind-compaction').textContent.includes('so far')")
+        .await;
 }
 
 #[tokio::test]
 async fn branches_fold_and_the_keyboard_moves_and_opens() {
     let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
     page.browser.click("#rows .row:nth-child(3) .fold").await;
-    assert_eq!(page.tree().await, "question\nanswer\n  side\nmore\nend · leaf");
+    page.has_tree("question\nanswer\n  side\nmore\nend · leaf").await;
     page.browser.click("#fold-branches").await;
     page.browser.click("#fold-branches").await;
-    assert_eq!(page.tree().await, "question\nanswer\n  side\n  detour\nmore\nend · leaf");
+    page.has_tree("question\nanswer\n  side\n  detour\nmore\nend · leaf").await;
     // From the leaf, three rows up is the second entry of the side branch. Left goes to its start, and left again folds it.
     page.browser.type_into("#tree", "\u{e013}\u{e013}\u{e012}\u{e012}").await;
-    assert_eq!(page.tree().await, "question\nanswer\n  side\nmore\nend · leaf");
+    page.has_tree("question\nanswer\n  side\nmore\nend · leaf").await;
     page.browser.type_into("#tree", "\u{e007}").await;
-    assert_eq!(page.shown().await, "1 2 6 7");
-    assert_eq!(
-        page.text("document.getElementById('tree').getAttribute('aria-activedescendant')").await,
-        "row-2"
-    );
+    page.shows("1 2 6 7").await;
+    page.becomes("document.getElementById('tree').getAttribute('aria-activedescendant')", "row-2").await;
 }
 
 #[tokio::test]
@@ -122,11 +125,11 @@ async fn thinking_and_output_open_together() {
         return;
     };
     let open = "document.querySelectorAll('details.thinking[open]').length";
-    assert_eq!(page.text(open).await, "0");
+    page.becomes(open, "0").await;
     page.browser.click("#toggle-thinking").await;
-    assert_eq!(page.text(open).await, "2");
+    page.becomes(open, "2").await;
     page.browser.type_into("body", "t").await;
-    assert_eq!(page.text(open).await, "0");
+    page.becomes(open, "0").await;
 }
 
 #[tokio::test]
@@ -135,17 +138,14 @@ async fn the_tree_is_closed_at_first_on_a_narrow_screen() {
     let window = BrowserWindow { width: 500, height: 800, dark: false };
     let Some(page) = OpenPage::open(&file, window).await else { return };
     let is_shown = "getComputedStyle(document.getElementById('sidebar')).display !== 'none'";
-    assert_eq!(page.text(is_shown).await, "false");
+    page.becomes(is_shown, "false").await;
     page.browser.click("#toggle-tree").await;
-    assert_eq!(page.text(is_shown).await, "true");
+    page.becomes(is_shown, "true").await;
     page.browser.click("#rows .row:nth-child(3)").await;
-    assert_eq!(page.text(is_shown).await, "false", "the tree closes when an entry is chosen");
-    assert_eq!(page.shown().await, "1 2 6 7");
-    assert_eq!(
-        page.text("document.documentElement.scrollWidth <= innerWidth").await,
-        "true",
-        "nothing is cut off"
-    );
+    page.becomes(is_shown, "false").await;
+    page.shows("1 2 6 7").await;
+    // Nothing is cut off.
+    page.becomes("document.documentElement.scrollWidth <= innerWidth", "true").await;
 }
 
 #[tokio::test]
@@ -169,9 +169,9 @@ async fn nothing_is_cut_in_print_and_every_control_has_a_name() {
     let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
     let names = "[...document.querySelectorAll('button, input, select, [role]')].filter((part) => !(part.textContent.trim() || \
                  part.ariaLabel || part.title || part.getAttribute('role') === 'presentation' || part.id === 'message')).map((part) => part.outerHTML).join()";
-    assert_eq!(page.text(names).await, "");
+    page.becomes(names, "").await;
     page.browser.evaluate("dispatchEvent(new Event('beforeprint'))").await;
-    assert_eq!(page.shown().await, "1 2 3 4");
+    page.shows("1 2 3 4").await;
 }
 
 #[tokio::test]
@@ -195,11 +195,32 @@ async fn the_session_is_saved_from_the_page() {
 #[tokio::test]
 async fn a_large_tree_has_an_overview() {
     let Some(small) = OpenPage::of_script(TWO_BRANCHES).await else { return };
-    assert_eq!(small.text("document.getElementById('overview').hidden").await, "true");
+    small.becomes("document.getElementById('overview').hidden", "true").await;
     let script: Vec<String> = (0..150).map(|number| format!("say message {number}")).collect();
     let Some(large) = OpenPage::of_script(&script.join("; ")).await else { return };
     large.browser.wait_until("!document.getElementById('overview').hidden").await;
     let color = "(() => { const canvas = document.getElementById('overview'); return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0); })()";
-    large.settle().await;
-    assert_eq!(large.text(color).await, "true");
+    large.becomes(color, "true").await;
+}
+
+/// A batch of sub-agents and its results are one card, and an image fills the window until Escape.
+#[tokio::test]
+async fn a_batch_is_one_card_and_an_image_is_enlarged() {
+    let file = page(&sample(), "A JSON flag for list");
+    let Some(page) = OpenPage::open(&file, BrowserWindow::default()).await else { return };
+    page.browser.evaluate("dispatchEvent(new Event('beforeprint'))").await;
+    page.becomes("document.querySelector('.kind-subagent_batch.merged').offsetHeight", "0").await;
+    let titles = "[...document.querySelectorAll('.kind-subagent_result .task-title')].map((title) => title.textContent).join()";
+    page.becomes(titles, "Find every caller of `list`,Check the documentation for `--limit`").await;
+    let answers = "document.querySelector('.entry.kind-subagent_result').innerText";
+    page.browser
+        .wait_until(&format!(
+            "{answers}.includes('Three callers') && {answers}.includes('does not exist') && !{answers}.includes('Open')"
+        ))
+        .await;
+    let width = "document.querySelector('button.zoom').getBoundingClientRect().width === innerWidth";
+    page.browser.click("button.zoom").await;
+    page.becomes(width, "true").await;
+    page.browser.press("\u{e00c}").await;
+    page.becomes(width, "false").await;
 }

@@ -10,6 +10,7 @@ use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
 use osier_viewer::entry::render_line;
 use osier_viewer::{HtmlExport, SessionSummary};
+use serde_json::Value;
 use tempfile::{NamedTempFile, TempPath};
 
 /// The page of a session whose entries are not deleted.
@@ -83,18 +84,22 @@ impl OpenPage {
         value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     }
 
-    /// The previews in the tree, from top to bottom.
-    pub(crate) async fn tree(&self) -> String {
-        self.settle().await;
+    /// Waits until the tree has these previews, from top to bottom.
+    pub(crate) async fn has_tree(&self, expected: &str) {
         let rows = "[...document.querySelectorAll('#rows .row')].map((row) => '  '.repeat(row.ariaLevel - 1) + \
                     [...row.querySelectorAll('.label, .preview, .leaf-mark')].map((part) => part.textContent).join(' · ')).join('\\n')";
-        self.text(rows).await
+        self.becomes(rows, expected).await;
     }
 
-    /// The ids of the entries that the conversation shows.
-    pub(crate) async fn shown(&self) -> String {
-        self.settle().await;
-        self.text("[...document.querySelectorAll('.entry')].map((entry) => entry.dataset.id.replace(/^0+/, '')).join(' ')").await
+    /// Waits until the conversation shows the entries with these ids.
+    pub(crate) async fn shows(&self, expected: &str) {
+        let ids = "[...document.querySelectorAll('.entry')].map((entry) => entry.dataset.id.replace(/^0+/, '')).join(' ')";
+        self.becomes(ids, expected).await;
+    }
+
+    /// Waits until an expression has this value as text.
+    pub(crate) async fn becomes(&self, expression: &str, expected: &str) {
+        self.browser.wait_until(&format!("String({expression}) === {}", Value::from(expected))).await;
     }
 
     /// Waits until the page has drawn what changed.

@@ -1,8 +1,10 @@
 //! The client of a session behind a connection. After the connection was lost, it opens the session again.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use async_trait::async_trait;
+use futures_util::poll;
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientError, CommandReply, LogPosition, OpenRequest, OpenTarget,
     QueryAnswer, SessionQuery, SessionRef,
@@ -20,6 +22,8 @@ pub struct RemoteClient {
     session: SessionRef,
     /// Locked while the session is opened again.
     opened: Mutex<Arc<OpenedOnLink>>,
+    /// Held by a command until it is sent, so that those that wait for a connection keep their order.
+    order: Mutex<()>,
 }
 
 /// The session on one connection. It stays open as long as its client or one of its streams.
@@ -46,7 +50,7 @@ impl RemoteClient {
         id: u64,
     ) -> RemoteClient {
         let opened = OpenedOnLink { link: link.clone(), id, _shared: shared.clone() };
-        RemoteClient { shared, session, opened: Mutex::new(Arc::new(opened)) }
+        RemoteClient { shared, session, opened: Mutex::new(Arc::new(opened)), order: Mutex::default() }
     }
 
     /// The session on the current connection.
@@ -74,9 +78,19 @@ impl RemoteClient {
 #[async_trait]
 impl Client for RemoteClient {
     async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError> {
+        let order = self.order.lock().await;
         let opened = self.opened().await?;
         let session = opened.id;
-        match opened.link.request(|id| ClientFrame::Send { id, session, command }).await? {
+        let mut reply = std::pin::pin!(opened.link.request(|id| ClientFrame::Send { id, session, command }));
+        // The first step sends it.
+        let replied = match poll!(&mut reply) {
+            Poll::Ready(replied) => replied,
+            Poll::Pending => {
+                drop(order);
+                reply.await
+            }
+        };
+        match replied? {
             LinkReply::Frame(ServerFrame::Sent { reply, .. }) => Ok(reply),
             _ => Err(unexpected_reply()),
         }

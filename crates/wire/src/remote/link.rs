@@ -17,7 +17,7 @@ use super::{Connector, RemoteOptions};
 use crate::decode::{decode_server_frame, reply_id};
 use crate::frame::{ClientFrame, EventFrame, ServerFrame};
 use crate::heartbeat::Heartbeat;
-use crate::transport::{FrameReader, FrameWriter, IncomingFrame, Transport};
+use crate::transport::{FrameReader, FrameWriter, IncomingFrame, MAX_CLIENT_FRAME, Transport};
 
 /// A reply of the engine.
 #[derive(Debug)]
@@ -100,6 +100,10 @@ impl Link {
             ClientFrame::Attach { after, .. } => *after,
             _ => None,
         };
+        let text = frame.to_json();
+        if text.len() > MAX_CLIENT_FRAME {
+            return Err(too_large(text.len()));
+        }
         let (reply, replied) = oneshot::channel();
         {
             let mut waiting = self.lock();
@@ -107,7 +111,7 @@ impl Link {
                 return Err(super::not_sent("the connection was lost"));
             }
             waiting.replies.insert(id, WaitingRequest { reply, after });
-            self.notify(&frame);
+            let _ = self.frames.send(text);
         }
         replied.await.unwrap_or_else(|_| Err(fate_unknown()))
     }
@@ -135,7 +139,7 @@ impl Link {
     pub(super) fn receive(&self, frame: IncomingFrame) {
         let text = match frame {
             IncomingFrame::Text(text) => text,
-            IncomingFrame::Invalid(reason) => {
+            IncomingFrame::Invalid(reason) | IncomingFrame::Unreadable(reason) => {
                 tracing::warn!(reason, "the engine sent something that is not a frame");
                 return;
             }
@@ -232,6 +236,14 @@ fn check_hello(frame: Option<IncomingFrame>) -> Result<(), ClientError> {
 pub(super) fn lost(reason: &str) -> ClientError {
     ClientError::new(ErrorCode::ConnectionLost, format!("cannot connect to the engine: {reason}"))
         .with_facts(json!({ "sent": false }))
+}
+
+/// A request that every engine would refuse, and end the connection.
+fn too_large(bytes: usize) -> ClientError {
+    let (size, max) = (bytes.div_ceil(1 << 20), MAX_CLIENT_FRAME >> 20);
+    let message =
+        format!("cannot send {size} MB in one request: the limit is {max} MB; try smaller images or files");
+    ClientError::new(ErrorCode::Usage, message).with_facts(json!({ "sent": false }))
 }
 
 /// A request that was sent before the connection broke.

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, poll};
 use osier_protocol::version::check_version;
-use osier_protocol::{ClientError, EngineClient, ErrorCode, PROTOCOL_VERSION};
+use osier_protocol::{
+    Client, ClientCommand, ClientError, CommandReply, EngineClient, ErrorCode, PROTOCOL_VERSION, PromptTiming,
+};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use super::ServeOptions;
+use super::answers::answer_json;
 use super::requests::RequestContext;
-use super::sessions::ServedSession;
 use crate::decode::{decode_client_frame, invalid_frame};
 use crate::frame::{ClientFrame, ServerFrame};
 use crate::heartbeat::{Heartbeat, Silence};
@@ -96,6 +99,10 @@ impl Connection {
             };
             tokio::select! {
                 frame = next => match frame {
+                    Some(IncomingFrame::Unreadable(reason)) => {
+                        self.reply(ServerFrame::error(None, invalid_frame(&reason))).await;
+                        return ConnectionEnd::Closed;
+                    }
                     Some(frame) => {
                         self.heartbeat.reset();
                         self.handle_frame(frame).await;
@@ -121,7 +128,9 @@ impl Connection {
     async fn handle_frame(&mut self, frame: IncomingFrame) {
         let frame = match frame {
             IncomingFrame::Text(text) => decode_client_frame(&text),
-            IncomingFrame::Invalid(reason) => Err((None, invalid_frame(&reason))),
+            IncomingFrame::Invalid(reason) | IncomingFrame::Unreadable(reason) => {
+                Err((None, invalid_frame(&reason)))
+            }
         };
         match frame {
             Ok(ClientFrame::Detach { stream }) => self.context.open.detach(stream),
@@ -163,7 +172,7 @@ impl Connection {
     async fn finish(mut self, end: ConnectionEnd) {
         let sessions = match end {
             ConnectionEnd::Read if self.options.has_half_close => {
-                while self.requests.join_next().await.is_some() {}
+                self.finish_requests().await;
                 self.context.open.close_all()
             }
             ConnectionEnd::Stopped => {
@@ -176,30 +185,62 @@ impl Connection {
                 self.context.open.close_all()
             }
         };
-        hold(sessions, self.options.hold_sessions);
+        match &self.options.held_sessions {
+            Some(held) => held.hold(sessions),
+            None => drop(sessions),
+        }
         drop(self.context);
         let waits = self.options.has_half_close || end != ConnectionEnd::Read;
         if !self.writing.is_finished() && waits {
             // What is queued is written, for example why the client was refused.
-            let _ = tokio::time::timeout(FLUSH_TIMEOUT, &mut self.writing).await;
+            let _ = timeout(FLUSH_TIMEOUT, &mut self.writing).await;
         }
         self.writing.abort();
     }
+
+    /// Answers what runs, although the client sends no more. What takes too long is canceled, so that the program ends.
+    async fn finish_requests(&mut self) {
+        if timeout(FINISH_TIMEOUT, join_all(&mut self.requests)).await.is_ok() {
+            return;
+        }
+        for session in self.context.open.sessions() {
+            self.requests.spawn(cancel(session.client));
+        }
+        // What cannot be canceled ends with the connection.
+        let _ = timeout(CANCEL_TIMEOUT, join_all(&mut self.requests)).await;
+    }
+}
+
+/// Ends what runs in a session. Queued prompts stay for the next process.
+async fn cancel(client: Arc<dyn Client>) {
+    // The session may have ended already.
+    let Ok(CommandReply::Returned { prompts }) = client.send(ClientCommand::Cancel).await else { return };
+    for prompt in prompts {
+        let _ = client.send(ClientCommand::timed_prompt(prompt, PromptTiming::FollowUpLater)).await;
+    }
+}
+
+async fn join_all(requests: &mut JoinSet<()>) {
+    while requests.join_next().await.is_some() {}
 }
 
 /// How long the last frames may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long requests may run after the client has closed its side.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long they may take to end after they were canceled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 async fn run_request(context: &RequestContext, request: ClientFrame) {
     let id = request.id();
-    let mut permit = context.permit_answer(&request).await;
+    let mut permit = None;
     let reply = match AssertUnwindSafe(context.handle(request, &mut permit)).catch_unwind().await {
         Ok(Ok(Some(reply))) => reply,
         Ok(Ok(None)) => return,
         Ok(Err(error)) => ServerFrame::error(id, error),
         Err(_) => ServerFrame::error(id, ClientError::new(ErrorCode::Failed, "internal error in the engine")),
     };
-    let _ = context.outbox.send(reply.to_json()).await;
+    let _ = context.outbox.send(answer_json(id, &reply)).await;
 }
 
 fn check_hello(frame: IncomingFrame) -> Result<(), ClientError> {
@@ -212,21 +253,11 @@ fn check_hello(frame: IncomingFrame) -> Result<(), ClientError> {
             Ok(_) => Err(invalid_frame("the first frame must be a hello")),
             Err((_, error)) => Err(error),
         },
-        IncomingFrame::Invalid(reason) => Err(invalid_frame(&reason)),
+        IncomingFrame::Invalid(reason) | IncomingFrame::Unreadable(reason) => Err(invalid_frame(&reason)),
     }
 }
 
 fn too_many_requests() -> ClientError {
     let message = format!("{MAX_REQUESTS} requests of this connection are running; wait for a reply");
     ClientError::new(ErrorCode::TooManyRequests, message)
-}
-
-/// Keeps sessions open for a while, so that the client can connect again.
-fn hold(sessions: Vec<ServedSession>, duration: Duration) {
-    if !sessions.is_empty() && !duration.is_zero() {
-        tokio::spawn(async move {
-            tokio::time::sleep(duration).await;
-            drop(sessions);
-        });
-    }
 }

@@ -32,18 +32,13 @@ impl RequestContext {
 
     /// Waits until the answer to a request may be made. A client that does not read gets few answers, and no more of
     /// them are in memory. Commands do not wait: their replies are small, and they may run long.
-    pub(super) async fn permit_answer(&self, request: &ClientFrame) -> AnswerPermit {
-        match request {
-            ClientFrame::Call { .. } | ClientFrame::Query { .. } | ClientFrame::Attach { .. } => {
-                let permit = self.answers.clone().acquire_owned().await.ok();
-                self.outbox.wait_for_room().await;
-                permit
-            }
-            _ => None,
-        }
+    async fn permit_answer(&self) -> AnswerPermit {
+        let permit = self.answers.clone().acquire_owned().await.ok();
+        self.outbox.wait_for_room().await;
+        permit
     }
 
-    /// Handles a request. Returns the reply, unless a stream sends it.
+    /// Handles a request. Returns the reply, unless a stream sends it. The permit lasts until the reply is sent.
     pub(super) async fn handle(
         &self,
         frame: ClientFrame,
@@ -52,22 +47,26 @@ impl RequestContext {
         Ok(Some(match frame {
             ClientFrame::Open { id, open } => self.open(id, open).await?,
             ClientFrame::Call { id, request } => {
+                *permit = self.permit_answer().await;
                 ServerFrame::Called { id, reply: self.engine.call(request).await? }
             }
             ClientFrame::Send { id, session, command } => {
                 ServerFrame::Sent { id, reply: self.open.find(session)?.client.send(command).await? }
             }
             ClientFrame::Query { id, session, query } => {
+                *permit = self.permit_answer().await;
                 ServerFrame::Answered { id, answer: self.open.find(session)?.client.query(query).await? }
             }
             ClientFrame::Attach { id, session, after } => {
-                self.open.check_new(id)?;
-                let served = self.open.find(session)?;
-                let attached = served.client.attach(after).await?;
+                // The stream exists before this waits, so that the client can end it.
+                let (served, stream) = self.open.add_stream(id, session)?;
+                *permit = self.permit_answer().await;
+                let attached = stream.attach(&*served.client, after).await;
+                let attached = attached.inspect_err(|_| self.open.remove(&stream))?;
                 let outbox = self.outbox.clone();
-                let stream =
+                let forwarder =
                     EventForwarder { id, session_id: served.id, after, outbox, permit: permit.take() };
-                self.open.start_stream(stream, session, attached);
+                self.open.start_stream(stream, forwarder, attached)?;
                 return Ok(None);
             }
             ClientFrame::Hello { .. }

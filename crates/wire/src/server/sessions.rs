@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use osier_protocol::{Attached, Client, ClientError, ErrorCode, LogPosition, SessionId};
 use rustc_hash::FxHashMap;
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::requests::AnswerPermit;
 use crate::decode::invalid_frame;
@@ -34,16 +35,68 @@ struct OpenByRequest {
     is_closed: bool,
 }
 
+impl OpenByRequest {
+    fn find(&self, session: u64) -> Result<ServedSession, ClientError> {
+        self.sessions.get(&session).cloned().ok_or_else(|| {
+            invalid_frame(&format!("no session {session} is open; send `open` first and use its id"))
+        })
+    }
+
+    fn check_new(&self, id: u64) -> Result<(), ClientError> {
+        if self.sessions.contains_key(&id) || self.streams.contains_key(&id) {
+            return Err(invalid_frame(&format!("the id {id} is in use")));
+        }
+        if self.sessions.len() >= MAX_OPEN || self.streams.len() >= MAX_OPEN {
+            let message =
+                format!("a connection can have {MAX_OPEN} sessions and {MAX_OPEN} streams; close some first");
+            return Err(ClientError::new(ErrorCode::TooManyRequests, message));
+        }
+        Ok(())
+    }
+}
+
+/// A stream of events. It exists from the request on, so that a client can end it before it starts.
 #[derive(Debug)]
 struct ServedStream {
     session: u64,
-    task: AbortHandle,
+    ended: CancellationToken,
+    task: Option<AbortHandle>,
 }
 
 impl Drop for ServedStream {
     fn drop(&mut self) {
-        self.task.abort();
+        self.ended.cancel();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
+}
+
+/// A stream that is being started.
+#[derive(Debug)]
+pub(super) struct StartingStream {
+    id: u64,
+    /// The client has ended the stream or closed the session.
+    ended: CancellationToken,
+}
+
+impl StartingStream {
+    /// Attaches to the session, unless the client ends the stream meanwhile.
+    pub(super) async fn attach(
+        &self,
+        client: &dyn Client,
+        after: Option<LogPosition>,
+    ) -> Result<Attached, ClientError> {
+        let attached = self.ended.run_until_cancelled(client.attach(after)).await;
+        attached.unwrap_or_else(|| Err(stream_ended()))
+    }
+}
+
+fn stream_ended() -> ClientError {
+    ClientError::new(
+        ErrorCode::SessionClosed,
+        "the client closed the session or the stream before it started",
+    )
 }
 
 impl OpenSessions {
@@ -52,21 +105,17 @@ impl OpenSessions {
     }
 
     pub(super) fn find(&self, session: u64) -> Result<ServedSession, ClientError> {
-        let found = self.lock().sessions.get(&session).cloned();
-        found.ok_or_else(|| invalid_frame(&format!("no request with the id {session} opened a session")))
+        self.lock().find(session)
     }
 
     /// Refuses an id that names something already, and more than one client needs.
     pub(super) fn check_new(&self, id: u64) -> Result<(), ClientError> {
-        let open = self.lock();
-        if open.sessions.contains_key(&id) || open.streams.contains_key(&id) {
-            return Err(invalid_frame(&format!("the id {id} is in use")));
-        }
-        if open.sessions.len() >= MAX_OPEN || open.streams.len() >= MAX_OPEN {
-            let message = format!("a connection can have {MAX_OPEN} open sessions and {MAX_OPEN} streams");
-            return Err(ClientError::new(ErrorCode::TooManyRequests, message));
-        }
-        Ok(())
+        self.lock().check_new(id)
+    }
+
+    /// The open sessions.
+    pub(super) fn sessions(&self) -> Vec<ServedSession> {
+        self.lock().sessions.values().cloned().collect()
     }
 
     pub(super) fn insert(&self, id: u64, session: ServedSession) {
@@ -91,22 +140,57 @@ impl OpenSessions {
         let mut open = self.lock();
         open.is_closed = true;
         open.streams.clear();
-        open.sessions.drain().map(|(_, session)| session).collect()
+        let mut sessions: Vec<_> = open.sessions.drain().collect();
+        sessions.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        sessions.into_iter().map(|(_, session)| session).collect()
+    }
+
+    /// Adds a stream that starts later.
+    pub(super) fn add_stream(
+        &self,
+        id: u64,
+        session: u64,
+    ) -> Result<(ServedSession, StartingStream), ClientError> {
+        let mut open = self.lock();
+        open.check_new(id)?;
+        let served = open.find(session)?;
+        if open.is_closed {
+            return Err(stream_ended());
+        }
+        let ended = CancellationToken::new();
+        open.streams.insert(id, ServedStream { session, ended: ended.clone(), task: None });
+        Ok((served, StartingStream { id, ended }))
+    }
+
+    /// Removes a stream that could not start.
+    pub(super) fn remove(&self, stream: &StartingStream) {
+        // Otherwise its id may name another stream already.
+        if !stream.ended.is_cancelled() {
+            self.detach(stream.id);
+        }
     }
 
     /// Starts a task that sends the state and then the events.
-    pub(super) fn start_stream(self: &Arc<Self>, stream: EventForwarder, session: u64, attached: Attached) {
+    pub(super) fn start_stream(
+        self: &Arc<Self>,
+        stream: StartingStream,
+        forwarder: EventForwarder,
+        attached: Attached,
+    ) -> Result<(), ClientError> {
         let (open, id) = (self.clone(), stream.id);
         let mut lock = self.lock();
-        if lock.is_closed {
-            return;
+        if stream.ended.is_cancelled() {
+            return Err(stream_ended());
         }
         let task = tokio::spawn(async move {
             // If the connection is closed, nobody needs the rest.
-            let _ = stream.forward(attached).await;
-            open.detach(id);
+            let _ = forwarder.forward(attached).await;
+            open.remove(&stream);
         });
-        lock.streams.insert(id, ServedStream { session, task: task.abort_handle() });
+        if let Some(stream) = lock.streams.get_mut(&id) {
+            stream.task = Some(task.abort_handle());
+        }
+        Ok(())
     }
 }
 

@@ -3,21 +3,16 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use osier_engine::FollowedEvents;
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
-    Client, ClientCommand, ClientEvent, EngineClient, EngineRequest, ErrorCode, SessionQuery, TurnOutcome,
+    ClientCommand, ClientEvent, EngineClient, EngineRequest, ErrorCode, Prompt, PromptTiming, SessionQuery,
 };
 use osier_wire::LinkStatus;
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::bad_connection::talk_over_a_bad_connection;
 use crate::support::{PipeServer, open};
-
-/// The number of user messages on the path.
-async fn prompts(client: &dyn Client) -> Vec<String> {
-    client.fork_points(false).await.unwrap().into_iter().map(|point| point.text).collect()
-}
 
 #[tokio::test]
 async fn a_stream_ends_with_lagged_and_a_new_attachment_misses_no_entry() {
@@ -108,66 +103,6 @@ async fn requests_wait_for_the_connection_but_not_forever() {
     assert_eq!(engine.status(), LinkStatus::Connected);
 }
 
-/// Sends prompts over a connection that is cut after some bytes, again and again. Each prompt that was acknowledged is
-/// stored once, each that failed at most once, and the entries arrive in order, each once.
-async fn talk_over_a_bad_connection(cuts: Vec<usize>) {
-    let server = PipeServer::start().await;
-    let engine = server.remote().await;
-    let client = open(&engine).await;
-    let start = client.attach(None).await.unwrap().state.position;
-    let mut followed = FollowedEvents::subscribe(client.clone(), start).await.unwrap();
-    let (mut acknowledged, mut uncertain) = (Vec::new(), Vec::new());
-    for (number, bytes) in cuts.into_iter().enumerate() {
-        server.cut_after(Some(bytes));
-        server.cut();
-        server.engine.push_turn(ScriptedTurn::reply(format!("answer {number}")));
-        let text = format!("prompt {number}");
-        match client.send(ClientCommand::prompt(&text)).await {
-            Ok(_) => acknowledged.push(text),
-            Err(error) => {
-                assert_eq!(error.code, ErrorCode::ConnectionLost, "{error}");
-                uncertain.push(text);
-            }
-        }
-        server.cut_after(None);
-        server.cut();
-        wait_until_idle(&*client).await;
-    }
-    let stored = prompts(&*client).await;
-    for text in &acknowledged {
-        assert_eq!(stored.iter().filter(|stored| *stored == text).count(), 1, "{text}: {stored:?}");
-    }
-    for text in &uncertain {
-        assert!(stored.iter().filter(|stored| *stored == text).count() <= 1, "{text}: {stored:?}");
-    }
-    let end = client.path(None).await.unwrap().position.entries;
-    let mut next = start.entries;
-    while next < end {
-        match followed.next().await {
-            Ok(ClientEvent::Entry(entry)) => {
-                assert_eq!(entry.seq, next);
-                next += 1;
-            }
-            Ok(_) => {}
-            Err(error) => assert_eq!(error.code, ErrorCode::ConnectionLost, "{error}"),
-        }
-    }
-}
-
-async fn wait_until_idle(client: &dyn Client) {
-    loop {
-        match client.attach(None).await {
-            Ok(attached) if !attached.state.turn_running => return,
-            Ok(mut attached) => while attached.events.next().await.is_some_and(|event| !is_end(&event)) {},
-            Err(error) => assert_eq!(error.code, ErrorCode::ConnectionLost, "{error}"),
-        }
-    }
-}
-
-fn is_end(event: &ClientEvent) -> bool {
-    matches!(event, ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), .. })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -175,7 +110,10 @@ proptest! {
     fn cuts_at_random_bytes_lose_and_repeat_nothing(cuts in proptest::collection::vec(1_usize..3000, 1..5)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            tokio::time::timeout(Duration::from_secs(120), talk_over_a_bad_connection(cuts)).await.unwrap();
+            let server = PipeServer::start().await;
+            let engine = server.remote().await;
+            let talk = talk_over_a_bad_connection(&*server, &engine, cuts);
+            tokio::time::timeout(Duration::from_secs(120), talk).await.unwrap();
         });
     }
 }
@@ -192,4 +130,33 @@ async fn a_session_without_messages_survives_a_lost_connection() {
             Err(error) => assert_eq!(error.code, ErrorCode::ConnectionLost),
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_that_wait_for_a_connection_keep_their_order() {
+    let server = PipeServer::start().await;
+    let engine = server.remote().await;
+    let client = open(&engine).await;
+    server.set_down(true);
+    server.cut();
+    while engine.status() == LinkStatus::Connected {
+        tokio::task::yield_now().await;
+    }
+    let texts: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
+    let mut sending = Vec::new();
+    for text in &texts {
+        let (client, prompt) = (client.clone(), Prompt::text(text));
+        let mut send = Box::pin(async move {
+            client.send(ClientCommand::timed_prompt(prompt, PromptTiming::SteerLater)).await
+        });
+        // Each begins to wait before the next one.
+        assert!(futures_util::poll!(&mut send).is_pending());
+        sending.push(tokio::spawn(send));
+    }
+    server.set_down(false);
+    for sent in sending {
+        sent.await.unwrap().unwrap();
+    }
+    let queue = client.attach(None).await.unwrap().state.queue.steering;
+    assert_eq!(queue.iter().map(|prompt| prompt.text.clone()).collect::<Vec<_>>(), texts);
 }

@@ -10,11 +10,13 @@ use async_trait::async_trait;
 use osier_engine::ContractEngine;
 use osier_protocol::{Client, ClientError, EngineClient, ErrorCode, OpenRequest};
 use osier_wire::{
-    Connector, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, RemoteEngine, RemoteOptions, ServeOptions, Transport,
-    serve,
+    Connector, HeldSessions, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, RemoteEngine, RemoteOptions, ServeOptions,
+    Transport, serve,
 };
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex, split};
 use tokio_util::sync::CancellationToken;
+
+use crate::bad_connection::BadConnection;
 
 /// The bytes that a pipe holds.
 const PIPE: usize = 64 << 10;
@@ -24,6 +26,7 @@ const PIPE: usize = 64 << 10;
 pub(crate) struct PipeServer {
     pub(crate) engine: Arc<ContractEngine>,
     state: Mutex<PipeState>,
+    held: HeldSessions,
 }
 
 #[derive(Debug, Default)]
@@ -40,17 +43,13 @@ struct PipeState {
 impl PipeServer {
     pub(crate) async fn start() -> Arc<PipeServer> {
         let engine = Arc::new(ContractEngine::new().await);
-        Arc::new(PipeServer { engine, state: Mutex::default() })
+        let held = HeldSessions::new(Duration::from_secs(60), 10);
+        Arc::new(PipeServer { engine, state: Mutex::default(), held })
     }
 
     /// Cuts the current connection.
     pub(crate) fn cut(&self) {
         self.state.lock().unwrap().cut.cancel();
-    }
-
-    /// Cuts each further connection after this many bytes.
-    pub(crate) fn cut_after(&self, bytes: Option<usize>) {
-        self.state.lock().unwrap().budget = bytes;
     }
 
     pub(crate) fn set_down(&self, is_down: bool) {
@@ -72,7 +71,8 @@ impl PipeServer {
         let near = BreakableStream { stream: near, cut: state.cut.clone(), limit };
         let (reader, writer) = split(far);
         let transport = Transport::lines(reader, writer, MAX_CLIENT_FRAME);
-        let options = ServeOptions { hold_sessions: Duration::from_secs(60), ..ServeOptions::default() };
+        let held_sessions = Some(self.held.clone());
+        let options = ServeOptions { held_sessions, ..ServeOptions::default() };
         tokio::spawn(serve(self.engine.clone(), transport, options));
         near
     }
@@ -80,6 +80,20 @@ impl PipeServer {
     pub(crate) async fn remote(self: &Arc<Self>) -> RemoteEngine {
         let connector = Arc::new(PipeConnector(self.clone()));
         RemoteEngine::connect(connector, quick_options()).await.unwrap()
+    }
+}
+
+impl BadConnection for PipeServer {
+    fn engine(&self) -> &ContractEngine {
+        &self.engine
+    }
+
+    fn cut(&self) {
+        PipeServer::cut(self);
+    }
+
+    fn cut_after(&self, bytes: Option<usize>) {
+        self.state.lock().unwrap().budget = bytes;
     }
 }
 

@@ -53,6 +53,15 @@ const WITH_OPERATIONS = {
 	},
 };
 
+const quoted = (value) => `'${String(value).replaceAll("'", "'\\''")}'`;
+
+/** The lines that give a command the variables and the folder that a hook chose. */
+function shellSetup({ env = {}, cwd }, usual) {
+	const changed = Object.entries(env).filter(([name, value]) => value !== undefined && value !== process.env[name]);
+	const lines = changed.map(([name, value]) => `export ${name}=${quoted(value)}\n`);
+	return lines.join("") + (cwd && cwd !== usual ? `cd ${quoted(cwd)}\n` : "");
+}
+
 function create(name, cwd, options = {}) {
 	const [description, properties] = DEFINITIONS[name];
 	return {
@@ -62,9 +71,9 @@ function create(name, cwd, options = {}) {
 		parameters: Type.Object(properties),
 		async execute(toolCallId, params, signal, onUpdate) {
 			const changed = name === "bash" && options.spawnHook ? options.spawnHook({ command: params.command, cwd, env: { ...process.env } }) : undefined;
-			const args = changed ? { ...params, command: changed.command } : params;
 			const run = options.operations && WITH_OPERATIONS[name];
-			if (run) return run(options.operations, changed?.cwd ?? cwd, args, signal, onUpdate);
+			if (run) return run(options.operations, changed?.cwd ?? cwd, { ...params, ...(changed && { command: changed.command }) }, signal, onUpdate);
+			const args = changed ? { ...params, command: shellSetup(changed, cwd) + changed.command } : { ...params };
 			if (options.commandPrefix && name === "bash") args.command = `${options.commandPrefix}\n${args.command}`;
 			return runBuiltIn(name, toolCallId, args, signal);
 		},

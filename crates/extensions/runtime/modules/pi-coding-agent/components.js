@@ -3,8 +3,8 @@
 import { Container, Spacer, Text } from "osier:modules/pi-tui/boxes.js";
 import { getKeybindings } from "osier:modules/pi-tui/keybindings.js";
 import { CancellableLoader, Loader } from "osier:modules/pi-tui/loader.js";
-import { Editor } from "osier:modules/pi-tui/input.js";
-import { theme } from "osier:ui.js";
+import { Editor } from "osier:modules/pi-tui/editor.js";
+import { theme } from "osier:theme.js";
 
 const fg = (color) => (text) => theme.fg(color, text);
 
@@ -64,12 +64,17 @@ export class BorderedLoader extends Container {
 	}
 }
 
+export const getEditorTheme = () => ({ borderColor: fg("borderMuted"), selectList: getSelectListTheme() });
+
+/** The editor that extensions extend. Keys that are not for editing go to Osier if it is shown instead of the prompt editor. */
 export class CustomEditor extends Editor {
 	actionHandlers = new Map();
 	onEscape;
 	onCtrlD;
 	onPasteImage;
 	onExtensionShortcut;
+	/** Set by Osier: gives it a key. */
+	leaveKey;
 	constructor(tui, editorTheme, keybindings, options) {
 		super(tui, editorTheme, options);
 		this.keybindings = keybindings ?? getKeybindings();
@@ -79,13 +84,29 @@ export class CustomEditor extends Editor {
 	onAction(action, handler) {
 		this.actionHandlers.set(action, handler);
 	}
+	/** The handler of an action, or what gives the key to Osier. */
+	#handlerOf(action, own, data) {
+		return own ?? this.actionHandlers.get(action) ?? (this.leaveKey && (() => this.leaveKey(data)));
+	}
+	/** Whether a key was an action. */
+	#act(data) {
+		const is = (action) => this.keybindings.matches(data, action);
+		if (is("app.interrupt")) return this.#run(this.#handlerOf("app.interrupt", this.onEscape, data));
+		if (is("app.exit")) return this.getText() === "" && this.#run(this.#handlerOf("app.exit", this.onCtrlD, data));
+		if (is("app.clipboard.pasteImage")) return this.#run(this.#handlerOf("app.clipboard.pasteImage", this.onPasteImage, data));
+		const action = [...this.actionHandlers.keys()].find(is) ?? this.keybindings.appActions().find(is);
+		return action !== undefined && this.#run(this.#handlerOf(action, undefined, data));
+	}
+	#run(handler) {
+		handler?.();
+		return handler !== undefined;
+	}
 	handleInput(data) {
 		if (this.onExtensionShortcut?.(data)) return;
-		if (this.keybindings.matches(data, "app.interrupt")) return (this.onEscape ?? this.actionHandlers.get("app.interrupt"))?.();
-		if (this.keybindings.matches(data, "app.exit") && !this.getText()) return (this.onCtrlD ?? this.actionHandlers.get("app.exit"))?.();
-		for (const [action, handler] of this.actionHandlers) {
-			if (action !== "app.interrupt" && action !== "app.exit" && this.keybindings.matches(data, action)) return handler();
-		}
+		if (this.#act(data)) return;
+		// Osier has the history of prompts.
+		const leavesText = (this.keybindings.matches(data, "tui.editor.cursorUp") && this.isOnFirstRow()) || (this.keybindings.matches(data, "tui.editor.cursorDown") && this.isOnLastRow());
+		if (this.leaveKey && leavesText) return this.leaveKey(data);
 		super.handleInput(data);
 	}
 }
@@ -95,3 +116,17 @@ export const keyHint = (action, description) => theme.fg("dim", keyText(action))
 export const rawKeyHint = (key, description) => theme.fg("dim", key) + theme.fg("muted", ` ${description}`);
 export const appKeyHint = (_keybindings, action, description) => keyHint(action, description);
 export const editorKey = keyText;
+
+/** The lines of a text as a terminal shows them, at most so many: the last ones, or the first ones with `keep` "start". */
+export function truncateToVisualLines(text, maxVisualLines, width, paddingX = 0, keep = "end") {
+	const lines = text ? new Text(text, paddingX, 0).render(width) : [];
+	const skippedCount = Math.max(0, lines.length - maxVisualLines);
+	if (!skippedCount) return { visualLines: lines, skippedCount };
+	return { visualLines: keep === "start" ? lines.slice(0, maxVisualLines) : lines.slice(skippedCount), skippedCount };
+}
+
+/** A diff in the colors of the theme. */
+export function renderDiff(text) {
+	const color = (line) => (line.startsWith("+") ? "toolDiffAdded" : line.startsWith("-") ? "toolDiffRemoved" : "toolDiffContext");
+	return text.split("\n").map((line) => theme.fg(color(line), line)).join("\n");
+}

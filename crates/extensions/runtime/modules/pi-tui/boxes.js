@@ -1,6 +1,6 @@
 // Components that only show something.
 
-import { imageFallback, padLine, truncateToWidth, wrapTextWithAnsi } from "osier:modules/pi-tui/text.js";
+import { imageFallback, padLine, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "osier:modules/pi-tui/text.js";
 
 export class Text {
 	constructor(text = "", paddingX = 1, paddingY = 1, customBgFn) {
@@ -14,6 +14,9 @@ export class Text {
 	}
 	setCustomBgFn(customBgFn) {
 		this.customBgFn = customBgFn;
+	}
+	setPaddingX(padding) {
+		this.paddingX = padding;
 	}
 	invalidate() {}
 	render(width) {
@@ -57,21 +60,75 @@ export class Container {
 		return this.children.flatMap((child) => child.render(width));
 	}
 }
-export class VStack extends Container {}
-
-/** Its children side by side, each with the same width. */
-export class HStack extends Container {
-	constructor(gap = 1) {
+/** Children with sizes: a component, or an object with `component` and `basis`, `grow`, `shrink`, `minSize`, `maxSize`, `visible`. */
+class Stack extends Container {
+	entries = [];
+	constructor(children = [], options = {}) {
 		super();
-		this.gap = typeof gap === "number" ? gap : 1;
+		this.gap = Math.max(0, options.gap ?? 0);
+		this.align = options.align ?? "stretch";
+		for (const child of children) typeof child.render === "function" ? this.addChild(child) : this.addChild(child.component, child);
+	}
+	addChild(component, options = {}) {
+		super.addChild(component);
+		this.entries.push({ ...options, component });
+	}
+	removeChild(component) {
+		super.removeChild(component);
+		this.entries = this.entries.filter((entry) => entry.component !== component);
+	}
+	clear() {
+		super.clear();
+		this.entries = [];
+	}
+	shown(width) {
+		return this.entries.filter(({ visible }) => typeof visible !== "function" || visible({ width, height: 24 }));
+	}
+}
+
+/** Its children one below the other. */
+export class VStack extends Stack {
+	render(width) {
+		const space = Array(this.gap).fill("");
+		return this.shown(width).flatMap(({ component }, at) => [...(at ? space : []), ...component.render(width)]);
+	}
+}
+
+/** Its children side by side. */
+export class HStack extends Stack {
+	/** The widths of the children: what they need, then more or less of it until the row is full. */
+	#sizes(entries, room) {
+		const bounded = (size, { minSize = 1, maxSize = Infinity }) => Math.max(minSize, Math.min(size, maxSize));
+		const natural = ({ component, basis }) => (typeof basis === "number" ? basis : Math.max(0, ...component.render(room).map((line) => visibleWidth(line.trimEnd()))));
+		const sizes = entries.map((entry) => bounded(natural(entry), entry));
+		let left = room - sizes.reduce((sum, size) => sum + size, 0);
+		const parts = entries.map((entry) => (left > 0 ? (entry.grow ?? 0) : (entry.shrink ?? 1)));
+		while (left !== 0) {
+			const at = sizes.reduce((best, size, index) => {
+				const canChange = parts[index] > 0 && bounded(size + Math.sign(left), entries[index]) !== size;
+				if (!canChange) return best;
+				// The widest gives first, and the one with the least for its part gets first.
+				const better = best < 0 || (left > 0 ? size / parts[index] < sizes[best] / parts[best] : size > sizes[best]);
+				return better ? index : best;
+			}, -1);
+			if (at < 0) break;
+			sizes[at] += Math.sign(left);
+			left -= Math.sign(left);
+		}
+		return sizes;
 	}
 	render(width) {
-		const count = this.children.length;
-		if (!count) return [];
-		const each = Math.max(1, Math.floor((width - this.gap * (count - 1)) / count));
-		const columns = this.children.map((child) => child.render(each));
+		const entries = this.shown(width);
+		if (!entries.length) return [];
+		const sizes = this.#sizes(entries, Math.max(entries.length, width - this.gap * (entries.length - 1)));
+		const columns = entries.map(({ component }, at) => component.render(sizes[at]));
 		const height = Math.max(...columns.map((lines) => lines.length));
-		return Array.from({ length: height }, (_, row) => columns.map((lines) => truncateToWidth(lines[row] ?? "", each, "", true)).join(" ".repeat(this.gap)));
+		const row = (at) => columns.map((lines, column) => truncateToWidth(lines[at - this.#before(height, lines.length)] ?? "", sizes[column], "", true)).join(" ".repeat(this.gap));
+		return Array.from({ length: height }, (_, at) => truncateToWidth(row(at), width, ""));
+	}
+	#before(height, length) {
+		if (this.align === "center") return Math.floor((height - length) / 2);
+		return this.align === "end" ? height - length : 0;
 	}
 }
 
@@ -85,6 +142,9 @@ export class Box extends Container {
 	}
 	setBgFn(bgFn) {
 		this.bgFn = bgFn;
+	}
+	setPaddingX(padding) {
+		this.paddingX = padding;
 	}
 	render(width) {
 		const inner = super.render(Math.max(1, width - 2 * this.paddingX));
@@ -113,43 +173,89 @@ export class TruncatedText {
 	}
 }
 
-/** A part of a component, as many lines as fit. */
-export class ScrollView {
-	constructor(child, height = 10) {
-		this.child = child;
-		this.height = height;
-		this.offset = 0;
+/** A component that can be scrolled. It shows all lines until something limits its height with `updateLayout`. */
+export class ScrollView extends Container {
+	#top = 0;
+	#viewport = 0;
+	#content = 0;
+	constructor(component, options = {}) {
+		super();
+		if (component) this.children = [component];
+		this.followEnd = options.follow === "end";
+		this.isFollowingEnd = this.followEnd;
+		this.scrollbar = options.scrollbar ?? "auto";
 	}
-	scrollBy(lines) {
-		this.offset = Math.max(0, this.offset + lines);
+	get scrollTop() {
+		return this.#top;
+	}
+	get viewportHeight() {
+		return this.#viewport;
+	}
+	setScrollbar(scrollbar) {
+		this.scrollbar = scrollbar;
+	}
+	getContentWidth(width) {
+		return width;
+	}
+	updateLayout(content, viewport) {
+		[this.#content, this.#viewport] = [content, viewport];
+		this.scrollTo(this.isFollowingEnd ? content : this.#top);
 	}
 	scrollTo(line) {
-		this.offset = Math.max(0, line);
+		const last = Math.max(0, this.#content - this.#viewport);
+		this.#top = Math.max(0, Math.min(line, last));
+		this.isFollowingEnd = this.followEnd && this.#top >= last;
 	}
-	setHeight(height) {
-		this.height = height;
+	scrollBy(lines) {
+		const before = this.#top;
+		this.scrollTo(before + lines);
+		return this.#top - before;
 	}
-	invalidate() {
-		this.child?.invalidate?.();
+	scrollToStart() {
+		this.scrollTo(0);
 	}
-	handleInput(data) {
-		this.child?.handleInput?.(data);
+	scrollToEnd() {
+		this.scrollTo(this.#content);
+	}
+	addChild() {
+		throw new Error("A ScrollView has one child");
 	}
 	render(width) {
-		const lines = this.child?.render(width) ?? [];
-		this.offset = Math.min(this.offset, Math.max(0, lines.length - this.height));
-		return lines.slice(this.offset, this.offset + this.height);
+		const lines = super.render(width);
+		this.#content = lines.length;
+		if (!this.#viewport) return lines;
+		this.scrollTo(this.isFollowingEnd ? lines.length : this.#top);
+		return lines.slice(this.#top, this.#top + this.#viewport);
+	}
+}
+
+/** Its child. A terminal of Osier leaves the mouse to its user. */
+export class MouseRegion {
+	constructor(child, onMouse) {
+		Object.assign(this, { child, onMouse });
+	}
+	invalidate() {
+		this.child.invalidate?.();
+	}
+	handleInput(data) {
+		this.child.handleInput?.(data);
+	}
+	render(width) {
+		return this.child.render(width);
 	}
 }
 
 /** Images are not drawn; their place says what they are. */
 export class Image {
-	constructor(data, mimeType, theme, options = {}) {
-		Object.assign(this, { data, mimeType, theme, options });
+	constructor(data, mimeType, theme, options = {}, dimensions) {
+		Object.assign(this, { data, mimeType, theme, options, dimensions });
+	}
+	getImageId() {
+		return this.options.imageId;
 	}
 	invalidate() {}
 	render(width) {
-		const text = imageFallback(this.mimeType, undefined, this.options.filename);
+		const text = imageFallback(this.mimeType, this.dimensions, this.options.filename);
 		return [truncateToWidth(this.theme?.fallbackColor ? this.theme.fallbackColor(text) : text, width)];
 	}
 }

@@ -1,13 +1,13 @@
-// Text fields: one line (`Input`) and many (`Editor`).
+// A text field of one line, and the buffer that text fields edit.
 
 import { getKeybindings } from "osier:modules/pi-tui/keybindings.js";
 import { isKeyRelease, parseKey } from "osier:modules/pi-tui/keys.js";
-import { CURSOR_MARKER, graphemes, renderFakeCursor, visibleWidth } from "osier:modules/pi-tui/text.js";
+import { CURSOR_MARKER, graphemes, isPunctuationChar, renderFakeCursor, truncateToWidth, visibleWidth } from "osier:modules/pi-tui/text.js";
 
 const PASTE = /^\u001b\[200~([\s\S]*?)(?:\u001b\[201~)?$/;
 
 /** The text that a key types; undefined for other keys. */
-function typed(data) {
+export function typed(data) {
 	const paste = data.match(PASTE);
 	if (paste) return paste[1].replace(/\r\n?/g, "\n");
 	if (data.startsWith("\u001b")) {
@@ -20,27 +20,33 @@ function typed(data) {
 	return /[\u0000-\u001f\u007f]/.test(data) ? undefined : data;
 }
 
-/** Where the word before or after a place begins or ends, in graphemes. */
+/** Spaces, punctuation, and everything else. */
+const kindOf = (part) => (/^\s/.test(part) ? 0 : isPunctuationChar(part[0]) ? 1 : 2);
+
+/** Where the word before or after a place begins or ends, in graphemes. A run of punctuation is a word. */
 function wordStart(parts, at) {
 	let place = at;
-	while (place > 0 && /\s/.test(parts[place - 1])) place -= 1;
-	while (place > 0 && !/\s/.test(parts[place - 1])) place -= 1;
+	while (place > 0 && kindOf(parts[place - 1]) === 0) place -= 1;
+	const kind = place > 0 ? kindOf(parts[place - 1]) : 0;
+	while (place > 0 && kindOf(parts[place - 1]) === kind) place -= 1;
 	return place;
 }
 function wordEnd(parts, at) {
 	let place = at;
-	while (place < parts.length && /\s/.test(parts[place])) place += 1;
-	while (place < parts.length && !/\s/.test(parts[place])) place += 1;
+	while (place < parts.length && kindOf(parts[place]) === 0) place += 1;
+	const kind = place < parts.length ? kindOf(parts[place]) : 0;
+	while (place < parts.length && kindOf(parts[place]) === kind) place += 1;
 	return place;
 }
 
 /** Edits a text by keys. Lines are lists of graphemes. */
-class TextBuffer {
+export class TextBuffer {
 	lines = [[]];
 	row = 0;
 	column = 0;
 	#killed = "";
 	#undo = [];
+	#isTyping = false;
 	get text() {
 		return this.lines.map((line) => line.join("")).join("\n");
 	}
@@ -50,11 +56,22 @@ class TextBuffer {
 		this.column = this.lines[this.row].length;
 	}
 	remember() {
+		this.#isTyping = false;
 		this.#undo.push([this.text, this.row, this.column]);
 		if (this.#undo.length > 100) this.#undo.shift();
 	}
+	/** Characters typed one after another are undone together, word by word. */
+	type(text) {
+		const continues = this.#isTyping && !/^\s/.test(text);
+		if (!continues) this.remember();
+		this.#add(text);
+		this.#isTyping = true;
+	}
 	insert(text) {
 		this.remember();
+		this.#add(text);
+	}
+	#add(text) {
 		const [first, ...rest] = text.split("\n").map(graphemes);
 		const line = this.lines[this.row];
 		const tail = line.splice(this.column);
@@ -80,6 +97,11 @@ class TextBuffer {
 	}
 	/** Whether the key moved the cursor or changed the text. */
 	handle(data) {
+		const isHandled = this.#edit(data);
+		if (isHandled) this.#isTyping = false;
+		return isHandled;
+	}
+	#edit(data) {
 		const keys = getKeybindings();
 		const is = (action) => keys.matches(data, `tui.editor.${action}`);
 		const line = this.lines[this.row];
@@ -132,6 +154,9 @@ export class Input {
 	onSubmit;
 	onEscape;
 	#buffer = new TextBuffer();
+	constructor({ prompt = "> ", placeholder = "", placeholderStyle = (text) => text } = {}) {
+		Object.assign(this, { prompt, placeholder, placeholderStyle });
+	}
 	getValue() {
 		return this.#buffer.text;
 	}
@@ -146,153 +171,32 @@ export class Input {
 		if (keys.matches(data, "tui.input.submit") || data === "\n") return this.onSubmit?.(this.getValue());
 		if (this.#buffer.handle(data)) return;
 		const text = typed(data);
-		if (text !== undefined) this.#buffer.insert(text.replace(/\n/g, " "));
+		if (text !== undefined) this.#buffer.type(text.replace(/\n/g, "").replaceAll("\t", "    "));
 	}
-	render(width) {
-		const prompt = "> ";
-		const parts = this.#buffer.lines[0];
-		const { column } = this.#buffer;
-		const room = Math.max(1, width - visibleWidth(prompt) - 1);
-		let start = 0;
-		while (visibleWidth(parts.slice(start, column).join("")) > room) start += 1;
+	/** The part of the text around the cursor that fits. */
+	#visible(room) {
+		const { lines, column } = this.#buffer;
+		const parts = [...lines[0], ...(column === lines[0].length ? [" "] : [])];
+		const before = visibleWidth(parts.slice(0, column).join(""));
+		const total = visibleWidth(parts.join(""));
+		const half = Math.floor(room / 2);
+		const first = total <= room || before < half ? 0 : before > total - half ? total - room : before - half;
+		let at = 0;
 		let line = "";
-		for (const [at, part] of [...parts, " "].entries()) {
-			if (at < start) continue;
-			if (visibleWidth(line) + visibleWidth(part) > room + 1) break;
-			line += at === column ? (this.focused ? CURSOR_MARKER : "") + renderFakeCursor(part) : part;
+		for (const [place, part] of parts.entries()) {
+			const size = visibleWidth(part);
+			if (at >= first && at + size <= first + room) line += place === column ? (this.focused ? CURSOR_MARKER : "") + renderFakeCursor(part) : part;
+			at += size;
 		}
-		return [prompt + line];
-	}
-}
-
-export class Editor {
-	focused = false;
-	onSubmit;
-	onChange;
-	disableSubmit = false;
-	#buffer = new TextBuffer();
-	#history = [];
-	#historyIndex = -1;
-	#provider;
-	constructor(tui, theme = {}, options = {}) {
-		this.tui = tui;
-		this.theme = theme;
-		this.options = options;
-		this.borderColor = theme.borderColor ?? ((text) => text);
-		this.paddingX = options.paddingX ?? 0;
-	}
-	getText() {
-		return this.#buffer.text;
-	}
-	getExpandedText() {
-		return this.#buffer.text;
-	}
-	getLines() {
-		return this.getText().split("\n");
-	}
-	getCursor() {
-		const { row, column, lines } = this.#buffer;
-		return { line: row, col: lines[row].slice(0, column).join("").length };
-	}
-	setText(text) {
-		this.#buffer.remember();
-		this.#buffer.set(text);
-		this.onChange?.(this.getText());
-	}
-	insertTextAtCursor(text) {
-		this.#buffer.insert(String(text));
-		this.onChange?.(this.getText());
-	}
-	addToHistory(text) {
-		if (text.trim() && this.#history[0] !== text) this.#history.unshift(text);
-	}
-	setAutocompleteProvider(provider) {
-		this.#provider = provider;
-	}
-	getAutocompleteProvider() {
-		return this.#provider;
-	}
-	isShowingAutocomplete() {
-		return false;
-	}
-	setPaddingX(padding) {
-		this.paddingX = padding;
-	}
-	getPaddingX() {
-		return this.paddingX;
-	}
-	setAutocompleteMaxVisible() {}
-	invalidate() {}
-	#recall(step) {
-		const next = this.#historyIndex + step;
-		if (next < -1 || next >= this.#history.length) return false;
-		this.#historyIndex = next;
-		this.#buffer.set(next < 0 ? "" : this.#history[next]);
-		return true;
-	}
-	handleInput(data) {
-		if (isKeyRelease(data)) return;
-		const keys = getKeybindings();
-		const before = this.getText();
-		if (keys.matches(data, "tui.input.newLine")) this.#buffer.insert("\n");
-		else if (keys.matches(data, "tui.input.submit")) {
-			if (this.disableSubmit) return;
-			const text = before.trim();
-			this.#buffer.set("");
-			this.#historyIndex = -1;
-			this.onChange?.("");
-			this.onSubmit?.(text);
-			return;
-		} else if (keys.matches(data, "tui.editor.cursorUp") && (before === "" || this.#historyIndex >= 0) && this.#buffer.row === 0 && this.#recall(1)) {
-			// An earlier text.
-		} else if (keys.matches(data, "tui.editor.cursorDown") && this.#historyIndex >= 0 && this.#recall(-1)) {
-			// A later text.
-		} else if (!this.#buffer.handle(data)) {
-			const text = typed(data);
-			if (text !== undefined) this.#buffer.insert(text);
-		}
-		if (this.getText() !== before) this.onChange?.(this.getText());
-		this.tui?.requestRender?.();
-	}
-	renderTopBorder(width) {
-		return this.borderColor("─".repeat(width));
+		return line;
 	}
 	render(width) {
-		const room = Math.max(1, width - 1 - 2 * this.paddingX);
-		const border = this.borderColor("─".repeat(width));
-		const side = " ".repeat(this.paddingX);
-		const { lines, row, column } = this.#buffer;
-		const rows = lines.flatMap((line, at) => {
-			const isCursorRow = at === row;
-			const cells = isCursorRow ? [...line, " "] : line;
-			const wrapped = [""];
-			let used = 0;
-			for (const [place, part] of cells.entries()) {
-				const size = visibleWidth(part);
-				if (used + size > room && !(place === line.length)) {
-					wrapped.push("");
-					used = 0;
-				}
-				const isCursor = isCursorRow && place === column;
-				if (place === line.length && !isCursor) continue;
-				wrapped[wrapped.length - 1] += isCursor ? (this.focused ? CURSOR_MARKER : "") + renderFakeCursor(part) : part;
-				used += size;
-			}
-			return wrapped.map((text) => side + text);
-		});
-		return [this.renderTopBorder(width, 0), ...rows, border];
-	}
-}
-
-/** Completions of several sources. */
-export class CombinedAutocompleteProvider {
-	constructor(commands = [], basePath = "") {
-		Object.assign(this, { commands, basePath });
-	}
-	getSuggestions() {
-		return null;
-	}
-	applyCompletion(lines, line, col) {
-		return { lines, cursorLine: line, cursorCol: col };
+		const room = width - visibleWidth(this.prompt);
+		if (room <= 0) return [truncateToWidth(this.prompt, Math.max(0, width), "")];
+		if (!this.getValue() && this.placeholder) {
+			const [first = " ", ...rest] = graphemes(truncateToWidth(this.placeholder, room, ""));
+			return [this.prompt + (this.focused ? CURSOR_MARKER : "") + renderFakeCursor(first) + this.placeholderStyle(rest.join(""))];
+		}
+		return [this.prompt + this.#visible(room)];
 	}
 }

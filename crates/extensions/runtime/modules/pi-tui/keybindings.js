@@ -11,8 +11,11 @@ export const TUI_KEYBINDINGS = {
 	"tui.editor.yank": "ctrl+y", "tui.editor.undo": "ctrl+-", "tui.input.newLine": ["shift+enter", "ctrl+j"], "tui.input.submit": "enter", "tui.input.tab": "tab",
 	"tui.input.copy": "ctrl+c", "tui.select.up": "up", "tui.select.down": "down", "tui.select.pageUp": "pageUp", "tui.select.pageDown": "pageDown",
 	"tui.select.confirm": "enter", "tui.select.cancel": ["escape", "ctrl+c"],
-	"app.interrupt": "escape", "app.clear": "ctrl+c", "app.exit": "ctrl+d", "app.thinking.cycle": "shift+tab", "app.model.select": "ctrl+l",
-	"app.tools.expand": "ctrl+o", "app.thinking.toggle": "ctrl+t", "app.editor.external": "ctrl+g", "app.message.followUp": "alt+enter",
+	// These are keys of Osier. What pi has and Osier does not has no key.
+	"app.interrupt": "escape", "app.clear": "ctrl+c", "app.exit": "ctrl+d", "app.suspend": "ctrl+z", "app.thinking.cycle": "shift+tab",
+	"app.tools.expand": "ctrl+o", "app.editor.external": "ctrl+g", "app.message.followUp": "alt+enter", "app.message.dequeue": "alt+up",
+	"app.clipboard.pasteImage": "ctrl+v", "app.screen.redraw": "ctrl+l", "app.history.search": "ctrl+r", "app.tree": "alt+t", "app.undo": "alt+u", "app.redo": "alt+r",
+	"app.model.select": [], "app.model.cycleForward": [], "app.model.cycleBackward": [], "app.thinking.toggle": [],
 };
 /** The short names of earlier versions. */
 const OLD = {
@@ -31,6 +34,10 @@ export class KeybindingsManager {
 	}
 	matches(data, action) {
 		return this.getKeys(action).some((key) => matchesKey(data, key));
+	}
+	/** The actions that concern Osier and not the text. */
+	appActions() {
+		return Object.keys(this.bindings).filter((action) => action.startsWith("app."));
 	}
 	getDefinition(action) {
 		return { defaultKeys: this.getKeys(action), description: action };

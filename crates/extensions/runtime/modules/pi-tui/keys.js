@@ -43,8 +43,8 @@ const CODE_KEYS = { 9: "tab", 13: "enter", 27: "escape", 32: "space", 127: "back
 function withModifiers(bits, key) {
 	const flags = Math.max(0, bits - 1);
 	const parts = [];
-	if (flags & 4) parts.push("ctrl");
 	if (flags & 1) parts.push("shift");
+	if (flags & 4) parts.push("ctrl");
 	if (flags & 2) parts.push("alt");
 	if (flags & 8) parts.push("super");
 	return [...parts, key].join("+");
@@ -59,6 +59,8 @@ function parseEscape(data) {
 		const key = CODE_KEYS[code] ?? (code >= 32 ? String.fromCodePoint(code).toLowerCase() : undefined);
 		return key && withModifiers(Number(match[2] ?? 1), key);
 	}
+	match = data.match(/^\u001b\[27;(\d+);(\d+)~$/);
+	if (match) return parseEscape(`\u001b[${match[2]};${match[1]}u`);
 	match = data.match(/^\u001b\[(?:1;(\d+)(?::\d+)?)?([A-HPQRS])$/) ?? data.match(/^\u001bO()([A-HPQRS])$/);
 	if (match) return LETTER_KEYS[match[2]] && withModifiers(Number(match[1] || 1), LETTER_KEYS[match[2]]);
 	match = data.match(/^\u001b\[(\d+)(?:;(\d+)(?::\d+)?)?~$/);
@@ -84,12 +86,17 @@ export function parseKey(data) {
 }
 
 /** Whether a sequence is this key. */
+/** Other names of what some keys send. */
+const ALSO = {
+	"\r": "ctrl+m", "\n": "ctrl+j", "\t": "ctrl+i", "\b": "ctrl+h", "\u001bb": "alt+left", "\u001bB": "alt+left", "\u001bf": "alt+right", "\u001bF": "alt+right",
+};
+
 export function matchesKey(data, name) {
 	const key = parseKey(data);
 	if (key === undefined) return false;
-	const [actual, wanted] = [normalize(key), normalize(name)];
+	const wanted = normalize(name);
 	// A letter with shift is also the capital letter itself.
-	return actual === wanted || data === name;
+	return normalize(key) === wanted || data === name || ALSO[data] === wanted;
 }
 
 const EVENT_TYPE = /^\u001b\[[\d:]*(?:;\d*:(\d))[\d;:]*[u~A-HPQRS]$/;

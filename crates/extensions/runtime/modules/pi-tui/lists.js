@@ -6,16 +6,16 @@ import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from "osier:modules/p
 import { Input } from "osier:modules/pi-tui/input.js";
 
 const same = (text) => text;
+/** The width of the labels of a list, if descriptions stand beside them. */
+const PRIMARY_COLUMN = 32;
 
 /** The first index of the visible part. */
 const firstVisible = (selected, count, visible) => Math.max(0, Math.min(selected - Math.floor(visible / 2), count - visible));
 
-function move(data, selected, count, page) {
+function move(data, selected, count) {
 	const keys = getKeybindings();
 	if (keys.matches(data, "tui.select.up")) return selected === 0 ? count - 1 : selected - 1;
 	if (keys.matches(data, "tui.select.down")) return selected === count - 1 ? 0 : selected + 1;
-	if (keys.matches(data, "tui.select.pageUp")) return Math.max(0, selected - page);
-	if (keys.matches(data, "tui.select.pageDown")) return Math.min(count - 1, selected + page);
 	return undefined;
 }
 
@@ -58,19 +58,22 @@ export class SelectList {
 		const first = firstVisible(this.#selected, count, this.maxVisible);
 		const shown = this.#filtered.slice(first, first + this.maxVisible);
 		const labelOf = (item) => item.label || item.value;
-		const widest = Math.min(Math.max(...this.#filtered.map((item) => visibleWidth(labelOf(item)))), this.layout.maxPrimaryColumnWidth ?? 32, Math.max(1, width - 4));
+		const { minPrimaryColumnWidth: low, maxPrimaryColumnWidth: high } = this.layout;
+		const [least, most] = [low ?? high ?? PRIMARY_COLUMN, high ?? low ?? PRIMARY_COLUMN];
+		const longest = Math.max(...this.#filtered.map((item) => visibleWidth(labelOf(item)))) + 2;
+		const column = Math.min(Math.max(least, Math.min(longest, most)), Math.max(1, width - 4));
 		const lines = shown.map((item, at) => {
 			const isSelected = first + at === this.#selected;
 			const prefix = isSelected ? `${selectedPrefix("→")} ` : "  ";
-			const room = Math.max(1, width - 4);
-			const about = item.description?.replace(/\s+/g, " ");
-			if (!about || width <= 40) {
-				const label = truncateToWidth(labelOf(item), room, "");
+			const about = item.description?.replace(/\s+/g, " ").trim();
+			const cut = (room) => this.layout.truncatePrimary?.({ text: labelOf(item), maxWidth: room, columnWidth: column, item, isSelected }) ?? truncateToWidth(labelOf(item), room, "");
+			const rest = width - 2 - column - 2;
+			if (!about || width <= 40 || rest <= 10) {
+				const label = cut(Math.max(1, width - 4));
 				return prefix + (isSelected ? selectedText(label) : label);
 			}
-			const label = truncateToWidth(labelOf(item), widest, "", true);
-			const rest = width - 2 - widest - 2 - 2;
-			const text = rest > 10 ? `  ${truncateToWidth(about, rest, "")}` : "";
+			const label = truncateToWidth(cut(column - 2), column, "", true);
+			const text = truncateToWidth(about, rest, "");
 			return isSelected ? prefix + selectedText(label + text) : prefix + label + description(text);
 		});
 		if (count > this.maxVisible) lines.push(scrollInfo(truncateToWidth(`  (${this.#selected + 1}/${count})`, width - 2, "")));
@@ -80,7 +83,7 @@ export class SelectList {
 		const keys = getKeybindings();
 		if (keys.matches(data, "tui.select.cancel")) return this.onCancel?.();
 		if (!this.#filtered.length) return;
-		const next = move(data, this.#selected, this.#filtered.length, this.maxVisible);
+		const next = move(data, this.#selected, this.#filtered.length);
 		if (next !== undefined) {
 			this.#selected = next;
 			this.onSelectionChange?.(this.getSelectedItem());
@@ -112,27 +115,33 @@ export class SettingsList {
 		const items = this.#shown();
 		const { label = same, value = same, description = same, hint = same, cursor = "→ " } = this.theme;
 		const lines = this.#search ? [...this.#search.render(width), ""] : [];
-		if (!items.length) return [...lines, hint("  No settings available")];
+		const keysHint = hint(truncateToWidth(this.#search ? "  Type to search · Enter/Space to change · Esc to cancel" : "  Enter/Space to change · Esc to cancel", width));
+		if (!this.items.length) return this.#search ? [...lines, hint("  No settings available"), "", keysHint] : [hint("  No settings available")];
+		if (!items.length) return [...lines, hint(truncateToWidth("  No matching settings", width)), "", keysHint];
 		const first = firstVisible(this.#selected, items.length, this.maxVisible);
 		const widest = Math.min(30, Math.max(...this.items.map((item) => visibleWidth(item.label))));
 		for (const [at, item] of items.slice(first, first + this.maxVisible).entries()) {
 			const isSelected = first + at === this.#selected;
-			const name = truncateToWidth(item.label, widest, "", true);
+			const name = item.label + " ".repeat(Math.max(0, widest - visibleWidth(item.label)));
 			const room = Math.max(1, width - 2 - widest - 2 - 2);
-			lines.push((isSelected ? cursor : "  ") + label(name, isSelected) + "  " + value(truncateToWidth(item.currentValue, room, ""), isSelected));
+			lines.push(truncateToWidth((isSelected ? cursor : "  ") + label(name, isSelected) + "  " + value(truncateToWidth(item.currentValue, room, ""), isSelected), width));
 		}
-		if (items.length > this.maxVisible) lines.push(hint(`  (${this.#selected + 1}/${items.length})`));
+		if (items.length > this.maxVisible) lines.push(hint(truncateToWidth(`  (${this.#selected + 1}/${items.length})`, width - 2, "")));
 		const about = items[this.#selected]?.description;
 		if (about) lines.push("", ...wrapTextWithAnsi(about, Math.max(1, width - 4)).map((line) => description(`  ${line}`)));
-		lines.push("", hint(truncateToWidth("  Enter/Space to change · Esc to cancel", width)));
+		lines.push("", keysHint);
 		return lines;
+	}
+	selectItem(id) {
+		const at = this.#shown().findIndex((item) => item.id === id);
+		if (at >= 0) this.#selected = at;
 	}
 	handleInput(data) {
 		if (this.#submenu) return this.#submenu.handleInput?.(data);
 		const keys = getKeybindings();
 		if (keys.matches(data, "tui.select.cancel")) return this.onCancel?.();
 		const items = this.#shown();
-		const next = items.length ? move(data, this.#selected, items.length, this.maxVisible) : undefined;
+		const next = items.length ? move(data, this.#selected, items.length) : undefined;
 		if (next !== undefined) this.#selected = next;
 		else if (keys.matches(data, "tui.select.confirm") || data === " ") this.#activate(items[this.#selected]);
 		else if (this.#search) {

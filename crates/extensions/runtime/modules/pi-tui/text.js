@@ -14,7 +14,7 @@ export const visibleWidth = (text) => rust.width(String(text));
 export const truncateToWidth = (text, maxWidth, ellipsis = "...", pad = false) => rust.truncate(String(text), columns(maxWidth), String(ellipsis), !!pad);
 /** Breaks a text into lines of at most `width` columns, at spaces where possible. */
 export const wrapTextWithAnsi = (text, width) => rust.wrap(String(text), columns(width));
-export const sliceByColumn = (text, start, length) => rust.slice(String(text), columns(start), columns(length));
+export const sliceByColumn = (text, start, length, strict = false) => rust.slice(String(text), columns(start), columns(length), !!strict);
 export const sliceWithWidth = (text, start, length) => {
 	const part = sliceByColumn(text, start, length);
 	return { text: part, width: visibleWidth(part) };
@@ -42,6 +42,9 @@ const noImages = { images: null, trueColor: true, hyperlinks: true };
 export const getCapabilities = () => noImages;
 export const detectCapabilities = () => noImages;
 export const isImageLine = () => false;
-export const imageFallback = (mimeType, dimensions, filename) => `[Image: ${[filename, mimeType, dimensions && `${dimensions.widthPx}x${dimensions.heightPx}`].filter(Boolean).join(" ")}]`;
+export const imageFallback = (mimeType, dimensions, filename) => `[Image: ${[filename, `[${mimeType}]`, dimensions && `${dimensions.widthPx}x${dimensions.heightPx}`].filter(Boolean).join(" ")}]`;
 export const getImageDimensions = () => null;
 export const getCellDimensions = () => ({ widthPx: 9, heightPx: 18 });
+export const isFocusable = (component) => component !== null && typeof component === "object" && "focused" in component;
+// eslint-disable-next-line no-control-regex
+export const stripTerminalSequences = (text) => String(text).replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][\s\S]*?(?:\u0007|\u001b\\)|[@-Z\\-_])/g, "");

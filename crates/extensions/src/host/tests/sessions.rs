@@ -1,9 +1,35 @@
 //! What extensions read and write in their session.
 
+use futures_util::StreamExt;
+use osier_agent::Worker;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{Client, ClientCommand, ClientEvent};
+use osier_session::CursorId;
 use serde_json::json;
 
-use super::TestSession;
+use super::{TestSession, agent};
+
+#[tokio::test]
+async fn an_agent_beside_the_main_one_does_not_take_over_the_extensions() {
+    let extension = "export default (pi) => { \
+        pi.on('agent_settled', (_, ctx) => ctx.ui.notify('settled')); \
+        pi.registerCommand('done', { handler: (_, ctx) => ctx.ui.notify('done') }); };";
+    let turns = [ScriptedTurn::new().text("tried"), ScriptedTurn::new().text("answered")];
+    let mut session = TestSession::new(&[extension], turns).await;
+    let live = session.client.live().clone();
+    let cursor = live.session().new_cursor(live.session().main_cursor().position()).await.unwrap();
+    let spec = agent(&session.folder, &session.model);
+    let other = session.engine.start_agent(&live, cursor, &spec).await.unwrap();
+    let mut events = other.attach(None).await.unwrap().events;
+    other.send(ClientCommand::prompt("try")).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let is_main = |worker: Worker| worker.cursor().id() == CursorId::MAIN;
+    assert!(session.extensions().worker().is_some_and(is_main), "hooks of the other agent change nothing");
+    session.send("ask").await;
+    assert_eq!(session.notified().await, "settled");
+    session.send("/done").await;
+    assert_eq!(session.notified().await, "done", "only one agent is followed");
+}
 
 #[tokio::test]
 async fn the_mirror_follows_the_session() {
@@ -52,4 +78,57 @@ async fn entries_are_appended_and_named() {
     assert_eq!(session.notified().await, "remember here plans plans");
     let entries = session.entries().await;
     assert_eq!(entries[0]["details"], json!({ "n": 1 }));
+}
+
+#[tokio::test]
+async fn an_extension_has_sessions_in_memory() {
+    let source = "import { SessionManager } from '@earendil-works/pi-coding-agent';
+        export default (pi) => pi.registerCommand('try', { handler: (_, ctx) => {
+            const own = SessionManager.inMemory();
+            const first = own.appendMessage({ role: 'user', content: 'a' });
+            own.appendCustomEntry('x');
+            own.branch(first);
+            own.appendMessage({ role: 'assistant', content: [] });
+            ctx.ui.notify([own.getEntries().length, own.getBranch().length, own.getTree()[0].children.length, ctx.sessionManager.getEntries().length].join(' '));
+        } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/try").await;
+    assert_eq!(session.notified().await, "3 2 2 0");
+}
+
+#[tokio::test]
+async fn the_context_of_the_session_is_what_the_model_gets() {
+    let source = "export default (pi) => {
+        let tools;
+        pi.on('before_agent_start', (event) => { tools = event.systemPromptOptions.selectedTools.length > 0; });
+        pi.registerCommand('show', { handler: (_, ctx) => {
+            const { messages, model } = ctx.sessionManager.buildSessionContext();
+            ctx.ui.notify(`${messages.map((message) => message.role).join(' ')} ${typeof model.modelId} ${tools}`);
+        } }); };";
+    let mut session = TestSession::new(&[source], [ScriptedTurn::reply("yes")]).await;
+    session.turn("hello").await;
+    session.send("/show").await;
+    assert_eq!(session.notified().await, "user assistant string true");
+}
+
+#[tokio::test]
+async fn an_extension_keeps_sessions_of_its_own_in_files() {
+    let source = "import { SessionManager } from '@earendil-works/pi-coding-agent';
+        export default (pi) => pi.registerCommand('keep', { handler: async (_, ctx) => {
+            const made = SessionManager.create('/a');
+            const first = made.appendMessage({ role: 'user', content: [{ type: 'text', text: 'one' }] });
+            made.appendSessionInfo('willow');
+            made.appendLabelChange(first, 'start');
+            const again = SessionManager.open(made.getSessionFile());
+            again.branch(first);
+            again.appendMessage({ role: 'user', content: 'two' });
+            const fork = SessionManager.forkFrom(made.getSessionFile(), '/b');
+            const names = (await SessionManager.list('/a')).map(({ name, cwd, messageCount }) => [name, cwd, messageCount].join()).sort();
+            ctx.ui.notify(JSON.stringify([again.getLabel(first), again.getSessionName(), again.getChildren(first).length, fork.getBranch().length, fork.getHeader().parentSession === made.getSessionFile(), names]));
+        } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/keep").await;
+    let expected = r#"["start","willow",2,2,true,[",/b,2","willow,/a,2"]]"#;
+    assert_eq!(session.notified().await, expected);
+    assert_eq!(std::fs::read_dir(session.folder().join("data/sessions")).unwrap().count(), 2);
 }

@@ -34,6 +34,8 @@ async fn the_context_is_compacted_and_that_is_undone() {
     assert!(request.text.contains("the numbers"), "{}", request.text);
     request.send_text("A summary of");
     page.wait("document.querySelector('#running')?.textContent.includes('A summary of')").await;
+    page.browser.refresh().await;
+    page.wait("document.querySelector('#running')?.textContent.includes('A summary of')").await;
     request.send_text(" both answers");
     request.finish("stop");
     page.wait(
@@ -64,6 +66,7 @@ async fn a_move_with_a_summary_takes_it_along() {
     page.wait("document.querySelector('.row.leaf')?.classList.contains('kind-branch_summary')").await;
     page.wait(&format!("{REPLIES} === 1")).await;
     page.sees("Summary of the branch that was left").await;
+    page.wait("document.querySelector('#message').textContent === 'Moved'").await;
     // And without one.
     page.select("answer two").await;
     page.choose("Move here").await;
@@ -155,8 +158,7 @@ async fn images_are_pasted_removed_and_sent() {
     page.wait("document.querySelector('.entry.role-user img')").await;
     page.wait("document.querySelector('#attachments').hidden").await;
     // Editing the message brings the image back as well.
-    page.sees("A dot.").await;
-    page.wait("document.querySelector('#cancel').hidden").await;
+    page.turn_ended(1).await;
     page.select("what is this?").await;
     page.choose("Edit and continue").await;
     page.wait("document.querySelector('#prompt').value === 'what is this?' && document.querySelectorAll('#attachments img').length === 1").await;
@@ -187,15 +189,9 @@ async fn a_model_and_a_thinking_level_are_chosen() {
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     let session = gateway.create().await;
     page.show(&session).await;
-    let choose = async |id: &str, value: &str| {
-        let script = format!(
-            "const select = document.querySelector('#{id}'); select.value = '{value}'; select.dispatchEvent(new Event('change'))"
-        );
-        page.evaluate(&script).await;
-    };
-    choose("model", "local/thinker").await;
+    page.choose_value("#model", "local/thinker").await;
     page.wait("!document.querySelector('#thinking').hidden && document.querySelector('#model').title === 'local/thinker'").await;
-    choose("thinking", "high").await;
+    page.choose_value("#thinking", "high").await;
     page.wait("document.querySelector('#thinking').value === 'high'").await;
     page.prompt("hello").await;
     let request = model.next_request();
@@ -244,6 +240,11 @@ async fn a_session_is_renamed_and_deleted_from_its_own_menu() {
     page.browser.click("dialog .cancel").await;
     assert_eq!(gateway.get("/api/sessions").await["sessions"].as_array().unwrap().len(), 1);
     page.choose_in_session("Delete the session").await;
+    // Canceled and chosen again at once: the end of the first dialog is not taken for that of the second.
+    page.wait("document.querySelector('dialog').open").await;
+    let again = "document.querySelector('dialog .cancel').click(); document.querySelector('#session-actions').click();
+        [...document.querySelectorAll('#menu button')].find((item) => item.textContent.startsWith('Delete the session')).click()";
+    page.evaluate(again).await;
     page.confirm().await;
     page.wait(
         "document.querySelector('#message').textContent === 'Deleted' && document.body.matches('.at-home')",
@@ -266,7 +267,7 @@ async fn two_chosen_entries_are_compared_with_what_they_cost() {
         request.send_usage(1000, 500);
         request.finish("stop");
         page.sees(&format!("answer {text}")).await;
-        page.wait("document.querySelector('#cancel').hidden").await;
+        page.turn_ended(2).await;
     }
     page.select("answer left").await;
     page.choose("Choose for a comparison").await;
@@ -293,7 +294,7 @@ async fn a_summary_of_another_branch_is_brought_over() {
     page.prompt("other").await;
     model.next_request().reply("answer other");
     page.sees("answer other").await;
-    page.wait("document.querySelector('#cancel').hidden").await;
+    page.turn_ended(2).await;
     page.select("answer two").await;
     page.choose("Bring a summary of it here").await;
     page.wait("document.querySelector('dialog').open").await;
@@ -320,16 +321,16 @@ async fn code_is_copied_and_a_turn_is_stopped_with_a_button() {
     page.prompt("code").await;
     model.next_request().reply("```rust\nfn main() {}\n```");
     page.wait("document.querySelector('.entry:not(.draft) figure.code .copy')").await;
-    page.evaluate("document.querySelector('figure.code .copy').click()").await;
+    page.click_part("document.querySelector('.entry:not(.draft) figure.code .copy')").await;
     page.wait("window.copied.at(-1)?.trim() === 'fn main() {}'").await;
+    page.turn_ended(1).await;
     page.prompt("more").await;
     let mut request = model.next_request();
     request.send_text("half");
     page.sees("half").await;
     page.browser.click("#cancel").await;
     request.wait_for_disconnect();
-    page.wait("document.querySelector('#cancel').hidden").await;
-    page.wait("document.querySelectorAll('.entry.role-assistant:not(.draft)').length === 2").await;
+    page.turn_ended(2).await;
 }
 
 #[tokio::test]
@@ -340,6 +341,7 @@ async fn context_and_cost_are_shown_and_grow() {
     page.show(&gateway.create().await).await;
     assert_eq!(page.evaluate("return document.querySelector('#cost').textContent").await, json!(""));
     for (tokens, percent, cost) in [(4_500, 25, "$0.014"), (8_500, 45, "$0.036")] {
+        page.wait("document.querySelector('#cancel').hidden").await;
         page.prompt("go on").await;
         let mut request = model.next_request();
         request.send_text("Done.");

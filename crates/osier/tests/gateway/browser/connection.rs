@@ -62,13 +62,13 @@ async fn a_refresh_shows_the_same_place() {
     let id = session.rsplit('/').next().unwrap();
     page.evaluate(&format!("location.hash = '#session={id}&entry={}'", ids[20])).await;
     let top = format!("document.getElementById('entry-{}').getBoundingClientRect().top", ids[20]);
-    page.wait(&format!("{top} > 0 && {top} < 300")).await;
+    page.wait(&format!("{top} > 0 && {top} < 300 && !document.querySelector('.body.loading')")).await;
     page.evaluate("history.replaceState(null, '', location.hash.replace(/&entry=.*/, ''))").await;
-    let saved = "const [, entry, top] = (localStorage.getItem('osier.scroll') ?? '').split(' ');
-        return entry && Math.abs(document.getElementById(`entry-${entry}`).getBoundingClientRect().top - top) < 1";
-    page.wait(&format!("(() => {{ {saved} }})()")).await;
-    let before = page.evaluate(&format!("return {top}")).await;
+    // The page may still move when the test looks; what counts is where it was when it was left.
+    page.evaluate(&format!("addEventListener('pagehide', () => sessionStorage.setItem('before', {top}))"))
+        .await;
     page.browser.refresh().await;
+    let before = "Number(sessionStorage.getItem('before') ?? NaN)";
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
 }
 
@@ -209,4 +209,32 @@ async fn a_silent_connection_is_given_up() {
     tunnel.open();
     page.sees("second").await;
     page.is_consistent().await;
+}
+
+/// The banner about a lost connection takes its own room.
+#[tokio::test]
+async fn the_banner_covers_nothing() {
+    let gateway = TestGateway::start();
+    let texts = vec!["a message of some length ".repeat(20); 20];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (session, _) = gateway.create_with(&texts).await;
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 20").await;
+    let is_free = |part: &str| {
+        format!("(() => {{ const box = document.querySelector('{part}').getBoundingClientRect();
+        return document.elementFromPoint(box.left + box.width / 2, box.top + 2)?.closest('{part}') && box.top >= document.querySelector('#connection').getBoundingClientRect().bottom - 0.5; }})()")
+    };
+    tunnel.cut();
+    page.wait("document.querySelector('#connection').checkVisibility()").await;
+    page.scroll_up("scrollTo(0, 500)").await;
+    page.wait(&is_free("#search")).await;
+    let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true });
+    page.browser.devtools("Emulation.setDeviceMetricsOverride", phone).await;
+    page.wait("document.querySelector('#toggle-tree').ariaExpanded === 'true' || (document.querySelector('#toggle-tree').click(), false)").await;
+    page.wait(&is_free("#search")).await;
+    tunnel.open();
+    page.wait("document.body.dataset.connection === 'connected' && !document.querySelector('#connection').checkVisibility()").await;
+    page.wait("getComputedStyle(document.documentElement).getPropertyValue('--banner') === '0px'").await;
 }

@@ -67,8 +67,8 @@ async fn the_first_message_can_be_edited_and_replaced() {
     let gateway = TestGateway::start_in(model.env(), &[]);
     let Some((page, session)) = answered(&model, &gateway).await else { return };
     page.select("one").await;
-    page.sees("replace this message").await;
-    page.evaluate("[...document.querySelectorAll('#continue-from button')].find((button) => button.textContent === 'Edit it').click()").await;
+    page.sees("Replaces on a new branch").await;
+    page.click_part("[...document.querySelectorAll('#continue-from button')].find((button) => button.textContent === 'Edit it')").await;
     page.wait("document.querySelector('#prompt').value === 'one'").await;
     page.prompt(", but better").await;
     let request = model.next_request();
@@ -103,7 +103,7 @@ async fn after_a_summary_the_page_moves_first() {
     page.show(&session).await;
     page.sees("third").await;
     page.select("pears").await;
-    page.sees("continue from here").await;
+    page.sees("Continues on a new branch").await;
     page.prompt("fourth").await;
     let request = model.next_request();
     let messages = request.messages();
@@ -159,10 +159,10 @@ async fn a_mark_is_continued_like_the_entry_above_it() {
     assert!(label.send().await.unwrap().status().is_success());
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     page.show(&session).await;
-    page.evaluate("const filter = document.querySelector('#filter'); filter.value = 'all'; filter.dispatchEvent(new Event('change'))").await;
+    page.choose_value("#filter", "all").await;
     // The label hangs below the second message, which is the leaf.
-    page.wait("document.querySelector('.row.kind-label')").await;
-    page.evaluate("document.querySelector('.row.kind-label').click()").await;
+    page.click_part("document.querySelector('.row.kind-label')").await;
+    page.wait("document.querySelector('.row.kind-label.selected')").await;
     page.wait("document.querySelector('#continue-from').hidden").await;
     page.prompt("third").await;
     let request = model.next_request();
@@ -193,6 +193,72 @@ async fn while_a_move_is_not_confirmed_nothing_is_sent() {
     request.reply("answer other");
     page.sees("answer other").await;
     page.wait("!document.querySelector('#send').disabled").await;
+}
+
+/// K7: a move that is never confirmed gives the prompt back, and the selection stays.
+#[tokio::test]
+async fn a_move_that_is_not_confirmed_in_time_is_given_up() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.watch_socket().await;
+    page.evaluate(HOLD_MOVES).await;
+    // The longest time limits pass at once.
+    page.evaluate("const set = window.setTimeout; window.setTimeout = (run, time, ...rest) => set(run, time === 30000 ? 50 : time, ...rest)").await;
+    page.select("answer one").await;
+    page.prompt("other").await;
+    page.wait("document.querySelector('#message').textContent.includes('did not confirm')").await;
+    page.wait(
+        "document.querySelector('#prompt').value === 'other' && !document.querySelector('#send').disabled",
+    )
+    .await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('answer one')").await;
+    // The late answer moves the leaf, and sends nothing.
+    page.evaluate("window.release()").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('answer one')").await;
+    page.wait("document.querySelector('#prompt').value === 'other'").await;
+    page.prompt("").await;
+    let request = model.next_request();
+    assert!(
+        !request.messages().iter().any(|message| message.contains("answer two")),
+        "{:?}",
+        request.messages()
+    );
+    request.reply("answer other");
+    page.sees("answer other").await;
+}
+
+/// K8: what a browser remembers or shows decides nothing; the leaf of the session does.
+#[tokio::test]
+async fn only_the_session_decides_where_a_prompt_goes() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    let id = session.rsplit('/').next().unwrap();
+    let first = page.evaluate("return document.querySelector('.entry.role-user').dataset.id").await;
+    // This browser was at the first message. Meanwhile the leaf moved there, and back to the end of another branch.
+    let pointer = format!(
+        "localStorage.setItem('osier.scroll', '{id} {} 10'); localStorage.setItem('osier.session', 'none')",
+        first.as_str().unwrap()
+    );
+    page.evaluate(&pointer).await;
+    page.evaluate("location.hash = '#'").await;
+    page.wait("document.querySelector('.session-link')").await;
+    page.evaluate(&pointer).await;
+    gateway.post(&format!("{session}/move"), json!({ "targetId": first, "exact": true })).await;
+    let message = json!({ "message": { "role": "user", "content": "elsewhere" } });
+    gateway.post(&format!("{session}/messages"), message).await;
+    page.show(&session).await;
+    page.sees("elsewhere").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('elsewhere')").await;
+    page.wait("document.querySelector('#continue-from').hidden").await;
+    page.prompt("three").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(messages.iter().any(|message| message.contains("elsewhere")), "{messages:?}");
+    assert!(!messages.iter().any(|message| message.contains("answer")), "{messages:?}");
+    request.reply("done");
+    page.sees("done").await;
 }
 
 /// K9: a prompt for a leaf that is no longer the leaf stays in the editor.
@@ -241,7 +307,7 @@ async fn while_a_turn_runs_moves_are_refused() {
     page.wait("document.querySelector('#message').textContent.includes('A turn is running')").await;
     assert_eq!(gateway.active_path(&session).await, before);
     request.finish("stop");
-    page.wait("document.querySelector('#cancel').hidden").await;
+    page.turn_ended(3).await;
 }
 
 /// F1 and H8: one store with these fields, and only pointers in the storage of the browser.
@@ -263,7 +329,7 @@ async fn the_store_has_its_fields_and_the_browser_keeps_only_pointers() {
         });";
     assert_eq!(page.browser.evaluate_async(missing).await, json!([]));
     page.browser.click("#toggle-theme").await;
-    page.evaluate("document.querySelector('.entry').scrollIntoView()").await;
+    page.scroll_up("document.querySelector('.entry').scrollIntoView()").await;
     page.wait("localStorage.getItem('osier.scroll')").await;
     let kept = page.evaluate("return Object.fromEntries(Object.entries(localStorage).map(([key, value]) => [key, value.split(' ')[0]]))").await;
     let id = session.rsplit('/').next().unwrap();

@@ -3,7 +3,7 @@
 use osier_testkit::browser::BrowserWindow;
 use serde_json::json;
 
-use super::{ESCAPE, LivePage, REPLIES};
+use super::{ENTER, ESCAPE, LivePage, REPLIES};
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
 
@@ -45,7 +45,7 @@ async fn a_question_shows_the_diff_and_takes_every_answer() {
     page.prompt("write").await;
     model.next_request().reply_with_call("write", &write("a.txt"));
     page.wait("document.querySelector('.question .diff .added')?.textContent.includes('made <b>')").await;
-    page.browser.type_into(".refusal input", &format!("not now{}", super::ENTER)).await;
+    page.browser.type_into(".refusal input", &format!("not now{ENTER}")).await;
     let refused = model.next_request();
     assert!(refused.messages().iter().any(|message| message.contains("not now")), "{:?}", refused.messages());
     refused.reply_with_call("write", &write("b.txt"));
@@ -59,7 +59,7 @@ async fn a_question_shows_the_diff_and_takes_every_answer() {
     page.sees("Done.").await;
     let made = |name: &str| gateway.env.path(name).exists();
     assert_eq!([made("a.txt"), made("b.txt"), made("c.txt"), made("d.txt")], [false, true, true, true]);
-    assert_eq!(page.evaluate("return document.querySelectorAll('.question').length").await, 0);
+    page.becomes("document.querySelectorAll('.question').length", json!(0)).await;
 }
 
 #[tokio::test]
@@ -89,6 +89,29 @@ async fn prompts_steer_wait_and_return_when_the_turn_is_stopped() {
     .await;
 }
 
+/// The same with keys: Alt+Enter queues, and Alt+Up returns what is queued, without stopping the turn.
+#[tokio::test]
+async fn keys_queue_prompts_and_return_them() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("first").await;
+    let mut request = model.next_request();
+    request.send_text("working");
+    page.sees("working").await;
+    // A modifier holds until it is pressed again.
+    let (alt, up) = ("\u{e00a}", "\u{e013}");
+    page.browser.type_into("#prompt", &format!("later{alt}{ENTER}{alt}")).await;
+    page.wait("document.querySelector('.queued')?.textContent === 'Queuedlater' && document.querySelector('#prompt').value === ''").await;
+    page.browser.type_into("#prompt", &format!("{alt}{up}{alt}")).await;
+    page.wait("!document.querySelector('.queued') && document.querySelector('#prompt').value === 'later'")
+        .await;
+    page.wait("!document.querySelector('#cancel').hidden").await;
+    request.finish("stop");
+    page.turn_ended(1).await;
+}
+
 #[tokio::test]
 async fn model_thinking_and_approval_mode_are_switched_below_the_prompt() {
     let model = ModelServer::new();
@@ -96,8 +119,7 @@ async fn model_thinking_and_approval_mode_are_switched_below_the_prompt() {
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     let session = gateway.create().await;
     page.show(&session).await;
-    let choose = "const select = document.querySelector('#approval'); select.value = 'autoEdit'; select.dispatchEvent(new Event('change'))";
-    page.evaluate(choose).await;
+    page.choose_value("#approval", "autoEdit").await;
     page.prompt("write").await;
     let write = json!({ "path": "a.txt", "content": "x" });
     model.next_request().reply_with_call("write", &write);
@@ -107,6 +129,38 @@ async fn model_thinking_and_approval_mode_are_switched_below_the_prompt() {
     page.wait("/\\d+% of/.test(document.querySelector('#context-text').textContent)").await;
 }
 
+/// They stay returned until the next prompt is sent. A page that connects again must not add them again.
+#[tokio::test]
+async fn prompts_that_a_gateway_left_when_it_died_return_to_the_editor_once() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    page.prompt("hello").await;
+    let mut request = model.next_request();
+    // The page knows that its own prompt has arrived, and does not return that one.
+    request.send_text("Half an answer");
+    page.sees("Half an answer").await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "later", "when": "follow_up" })).await;
+    let (port, mut gateway) = (gateway.port(), gateway);
+    for number in ["one", "two", "three"] {
+        let env = gateway.kill();
+        page.wait("document.body.dataset.connection === 'lost'").await;
+        gateway = TestGateway::start_on(env, port);
+        page.wait("document.body.dataset.connection === 'connected'").await;
+        // It arrives as an event, so the page is attached again.
+        let message = json!({ "message": { "role": "user", "content": format!("number {number}") } });
+        gateway.post(&format!("{session}/messages"), message).await;
+        page.sees(&format!("number {number}")).await;
+        assert_eq!(
+            page.evaluate("return document.querySelector('#prompt').value").await,
+            "later",
+            "{number}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn output_of_a_tool_is_shown_while_it_runs() {
     let model = ModelServer::new();
@@ -114,11 +168,20 @@ async fn output_of_a_tool_is_shown_while_it_runs() {
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     page.show(&gateway.create().await).await;
     page.prompt("run").await;
-    let wait = "echo started; until [ -e go ]; do sleep 0.05; done; echo ended";
+    let wait = "echo started; until [ -e on ]; do sleep 0.05; done; echo more; until [ -e go ]; do sleep 0.05; done; echo ended";
     model.next_request().reply_with_call("bash", &json!({ "command": wait }));
     page.wait("document.querySelector('.question')").await;
     page.browser.click(".question button.primary").await;
-    page.wait("document.querySelector('.result.running pre')?.textContent.includes('started')").await;
+    let output = "document.querySelector('.result.running pre')?.textContent";
+    page.wait(&format!("{output}?.includes('started')")).await;
+    // A refresh shows the same, and what follows.
+    page.browser.refresh().await;
+    page.wait(&format!(
+        "{output} === 'started\\n' && document.querySelector('.result.running').textContent.includes('bash')"
+    ))
+    .await;
+    std::fs::write(gateway.env.path("on"), "").unwrap();
+    page.wait(&format!("{output} === 'started\\nmore\\n'")).await;
     std::fs::write(gateway.env.path("go"), "").unwrap();
     model.next_request().reply("It ran.");
     page.sees("It ran.").await;

@@ -7,7 +7,11 @@ use super::LivePage;
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
 
-const TASK: &str = "document.querySelector('#running .task')";
+/// The card of the batch: the entry of its results, or the batch itself until there are results.
+const CARD: &str =
+    "document.querySelector('.entry:is(.kind-subagent_batch, .kind-subagent_result):not(.merged)')";
+/// The state of the batch, and of its first task.
+const STATUS: &str = "[document.querySelector('.entry:is(.kind-subagent_batch, .kind-subagent_result):not(.merged) .batch-status')?.textContent, document.querySelector('.entry:not(.merged) .task')?.dataset.status]";
 
 /// A gateway with an agent `scout`, which only has the tool `bash`.
 fn with_scout(model: &ModelServer) -> TestGateway {
@@ -24,21 +28,17 @@ async fn a_task_is_shown_while_it_works_asks_and_ends() {
     let model = ModelServer::new();
     let gateway = with_scout(&model);
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
-    page.show(&gateway.create().await).await;
+    let session = gateway.create().await;
+    page.show(&session).await;
     page.prompt("delegate").await;
     let task = json!({ "prompt": "Count the files", "description": "Count files", "agent": "scout" });
     model.next_request().reply_with_call("task", &json!({ "tasks": [task] }));
     // The task asks the same model server.
     let work = model.next_request();
     assert!(work.text.contains("You are the scout"), "{}", work.text);
-    page.wait(&format!(
-        "{TASK}?.textContent.includes('scout') && {TASK}.textContent.includes('Count files')"
-    ))
-    .await;
-    page.wait(
-        "document.querySelector('.entry.kind-subagent_batch .batch-status')?.textContent === 'running'",
-    )
-    .await;
+    page.becomes(STATUS, json!(["running", "running"])).await;
+    page.wait(&format!("{CARD}.innerText.includes('scout') && {CARD}.innerText.includes('Count files')"))
+        .await;
     work.reply_with_call("bash", &json!({ "command": "touch made.txt; echo counted" }));
     // Its question reaches the page of its parent.
     page.wait("document.querySelector('.question')?.textContent.includes('Asked by the sub-agent scout: Count files')").await;
@@ -46,31 +46,31 @@ async fn a_task_is_shown_while_it_works_asks_and_ends() {
     // A refresh in the middle shows the same.
     let report = model.next_request();
     assert!(report.messages().iter().any(|message| message.contains("counted")), "{:?}", report.messages());
-    page.browser.refresh().await;
-    page.wait(&format!("{TASK}?.textContent.includes('Count files')")).await;
-    page.wait(
-        "document.querySelector('.entry.kind-subagent_batch .batch-status')?.textContent === 'running'",
-    )
-    .await;
+    page.refresh().await;
+    page.becomes(STATUS, json!(["running", "running"])).await;
+    page.wait(&format!("{CARD}.innerText.includes('1 call')")).await;
     report.reply("There are **seven** files");
     let end = model.next_request();
     assert!(end.messages().iter().any(|message| message.contains("seven")), "{:?}", end.messages());
     end.reply("Seven.");
     page.sees("Seven.").await;
-    page.wait(&format!("!{TASK}")).await;
-    page.wait(
-        "document.querySelector('.entry.kind-subagent_batch .batch-status')?.textContent === 'completed'",
-    )
-    .await;
-    page.wait("document.querySelector('.entry.kind-subagent_result')?.textContent.includes('seven')").await;
-    page.wait(
-        "document.querySelector('.entry.kind-subagent_result .timeline')?.textContent.includes('bash')",
-    )
-    .await;
+    page.becomes(STATUS, json!(["completed", "completed"])).await;
+    // One card: the answer is on the page once, and the task has one title.
+    page.wait(&format!("{CARD}.querySelector('.answer strong')?.textContent === 'seven' && {CARD}.querySelector('.timeline').textContent.includes('bash')")).await;
+    page.becomes("document.querySelector('#transcript').innerText.split('seven').length - 1", json!(1)).await;
+    page.becomes("document.querySelector('#transcript').innerText.split('Count files').length - 1", json!(1))
+        .await;
+    page.is_consistent().await;
+    // It leads to the session of the task, and the browser leads back.
+    page.click_part(&format!("{CARD}?.querySelector('.task-session a')")).await;
+    page.sees("There are seven files").await;
+    page.sees("Count the files").await;
+    page.evaluate("history.back()").await;
+    page.sees("Seven.").await;
+    page.becomes(STATUS, json!(["completed", "completed"])).await;
     // The list has no sessions of tasks.
     page.evaluate("location.hash = '#'").await;
-    page.wait("document.querySelectorAll('#sessions li').length === 1").await;
-    page.is_consistent().await;
+    page.wait("document.querySelectorAll('#sessions > li').length === 1").await;
 }
 
 #[tokio::test]
@@ -83,12 +83,10 @@ async fn stopping_the_turn_stops_its_tasks() {
     let task = json!({ "prompt": "Count the files", "agent": "scout" });
     model.next_request().reply_with_call("task", &json!({ "tasks": [task] }));
     let work = model.next_request();
-    page.wait(TASK).await;
+    page.becomes(STATUS, json!(["running", "running"])).await;
     page.browser.click("#cancel").await;
     work.wait_for_disconnect();
-    page.wait(&format!("document.querySelector('#cancel').hidden && !{TASK}")).await;
-    page.wait(
-        "/cancel/.test(document.querySelector('.entry.kind-subagent_batch .batch-status')?.textContent)",
-    )
-    .await;
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.becomes(STATUS, json!(["cancelled", "cancelled"])).await;
+    page.wait(&format!("{CARD}.innerText.includes('canceled')")).await;
 }

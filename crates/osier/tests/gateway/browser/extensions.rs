@@ -29,6 +29,9 @@ export default function (pi: ExtensionAPI) {
 			ctx.ui.setEditorText("try this");
 		},
 	});
+	pi.registerCommand("type", {
+		handler: async (_args, ctx) => ctx.ui.setEditorText("!echo not typed"),
+	});
 	pi.registerCommand("hide", {
 		handler: async (_args, ctx) => {
 			ctx.ui.setStatus("a", undefined);
@@ -50,6 +53,26 @@ async fn open_with_extension() -> Option<(TestGateway, LivePage)> {
     page.show(&session).await;
     page.wait("document.querySelectorAll('.row').length === 1").await;
     Some((gateway, page))
+}
+
+#[tokio::test]
+async fn a_shell_command_that_an_extension_wrote_needs_your_consent() {
+    let Some((_gateway, page)) = open_with_extension().await else { return };
+    page.prompt("/type").await;
+    page.wait("document.querySelector('#prompt').value === '!echo not typed'").await;
+    page.browser.type_into("#prompt", ENTER).await;
+    page.wait("document.querySelector('dialog').open && document.querySelector('dialog').textContent.includes('Run this shell command?echo not typed')").await;
+    page.browser.click("dialog button.cancel").await;
+    page.wait("!document.querySelector('dialog').open && document.querySelector('#prompt').value === '!echo not typed'").await;
+    page.browser.type_into("#prompt", ENTER).await;
+    page.confirm().await;
+    page.wait(
+        "document.querySelectorAll('.row').length === 2 && document.querySelector('#prompt').value === ''",
+    )
+    .await;
+    // What you type yourself needs none.
+    page.prompt("!echo typed").await;
+    page.wait("document.querySelectorAll('.row').length === 3").await;
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ async fn a_read_only_link_shows_one_session_and_follows_it() {
     page.sees("Done.").await;
     // What it offers changes nothing.
     page.select("first").await;
-    page.evaluate("document.querySelector('.entry.selected .entry-menu').click()").await;
+    page.click_part("document.querySelector('.entry.selected .entry-menu')").await;
     page.wait("document.querySelector('#menu').matches(':popover-open')").await;
     let names = page
         .evaluate("return [...document.querySelectorAll('#menu button')].map((item) => item.textContent)")
@@ -78,6 +78,6 @@ async fn a_read_only_link_shows_one_session_and_follows_it() {
         page.sees("Done.").await;
     }
     assert_eq!(page.evaluate("return document.body.innerText.includes('secret')").await, json!(false));
-    page.browser.refresh().await;
+    page.refresh().await;
     page.sees("Done.").await;
 }

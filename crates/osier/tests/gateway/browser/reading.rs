@@ -25,22 +25,25 @@ async fn open_sample(gateway: &TestGateway, window: BrowserWindow) -> Option<Liv
     store_session(gateway, SAMPLE);
     let page = LivePage::open(gateway, window).await?;
     page.show(SAMPLE_ID).await;
-    page.wait("document.querySelectorAll('.row').length > 9").await;
+    // All entries, and not only the end of the path.
+    let entries = SAMPLE.lines().count() - 1;
+    page.wait(&format!(
+        "document.querySelector('#tree-status').textContent.endsWith(' {entries} entries') && document.querySelector('.row.selected')"
+    ))
+    .await;
     Some(page)
 }
-
-const SET_FILTER: &str = "const filter = document.querySelector('#filter'); filter.value = 'VALUE'; filter.dispatchEvent(new Event('change'))";
 
 #[tokio::test]
 async fn the_tree_is_filtered_searched_and_folded() {
     let gateway = TestGateway::start();
     let Some(page) = open_sample(&gateway, BrowserWindow::default()).await else { return };
-    let all = page.rows().await.as_array().unwrap().len();
-    page.evaluate(&SET_FILTER.replace("VALUE", "user-only")).await;
+    let all = page.evaluate("return document.querySelectorAll('.row').length").await;
+    page.choose_value("#filter", "user-only").await;
     page.wait("document.querySelectorAll('.row').length > 2 && [...document.querySelectorAll('.row')].every((row) => row.matches('.role-user'))").await;
-    page.evaluate(&SET_FILTER.replace("VALUE", "labeled-only")).await;
-    page.wait("[...document.querySelectorAll('.row')].every((row) => row.querySelector('.label'))").await;
-    page.evaluate(&SET_FILTER.replace("VALUE", "default")).await;
+    page.choose_value("#filter", "labeled-only").await;
+    page.wait("document.querySelector('.row') && [...document.querySelectorAll('.row')].every((row) => row.querySelector('.label'))").await;
+    page.choose_value("#filter", "default").await;
     page.wait(&format!("document.querySelectorAll('.row').length === {all}")).await;
     page.browser.type_into("#search", "xml").await;
     page.wait("document.querySelectorAll('.row').length === 1 && document.querySelector('.row').textContent.includes('XML')").await;
@@ -79,12 +82,54 @@ async fn every_kind_of_entry_is_shown() {
         ".entry.kind-compaction",
         ".entry.kind-branch_summary",
         ".entry.kind-custom_message",
-        ".entry.kind-subagent_batch .task",
+        ".entry.kind-backtrack .backtrack-title",
+        ".entry.kind-subagent_batch.merged",
+        ".entry.kind-subagent_result .task .task-title",
         ".entry.kind-subagent_result .timeline",
         ".entry.kind-thinking_level_change .change",
     ] {
         page.wait(&format!("document.querySelector('{part}')")).await;
     }
+}
+
+/// An image fills the window while it is enlarged.
+#[tokio::test]
+async fn an_image_is_enlarged() {
+    let gateway = TestGateway::start();
+    let Some(page) = open_sample(&gateway, BrowserWindow::default()).await else { return };
+    page.evaluate("dispatchEvent(new Event('beforeprint'))").await;
+    page.wait("document.querySelector('.entry button.zoom img')").await;
+    page.browser.click(".entry button.zoom").await;
+    let is_large =
+        "document.querySelector('.entry button.zoom').getBoundingClientRect().width === innerWidth";
+    page.wait(is_large).await;
+    page.browser.press(super::ESCAPE).await;
+    page.wait(&format!("!({is_large})")).await;
+}
+
+/// B7: what was said, which files each branch touched, and what it cost.
+#[tokio::test]
+async fn a_comparison_shows_the_files_of_each_branch() {
+    let gateway = TestGateway::start();
+    let Some(page) = open_sample(&gateway, BrowserWindow::default()).await else { return };
+    page.select("Then page the array").await;
+    page.choose("Compare with the current branch").await;
+    let column =
+        |at: usize| format!("document.querySelectorAll('dialog.compare[open] .column')[{at}]?.innerText");
+    page.wait(&format!(
+        "{}?.includes('every caller now needs a loop') && {}.includes('$0.028')",
+        column(0),
+        column(0)
+    ))
+    .await;
+    page.wait(&format!(
+        "!{}.includes('changed') && {}.includes('changed tests/test_list.py')",
+        column(0),
+        column(1)
+    ))
+    .await;
+    // A batch of sub-agents is one card here as well.
+    page.becomes(&format!("{}.split('Find every caller').length - 1", column(1)), json!(1)).await;
 }
 
 /// Text is readable in both themes: at least 4.5:1, as WCAG asks.
@@ -95,7 +140,7 @@ async fn colors_of_the_live_page_have_enough_contrast() {
     page.evaluate("dispatchEvent(new Event('beforeprint'))").await;
     page.wait("!document.querySelector('.body.loading')").await;
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
-    page.evaluate("document.querySelector('.entry .entry-menu').click()").await;
+    page.click_part("document.querySelector('.entry:not(.merged) .entry-menu')").await;
     page.wait("document.querySelector('#menu').matches(':popover-open')").await;
     for theme in ["light", "dark"] {
         page.evaluate(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
@@ -119,7 +164,7 @@ async fn a_batch_of_subagents_shows_how_it_ended() {
     let tasks = json!([{ "id": "t1", "prompt": "Read main.rs" }]);
     let batch = json!({ "type": "subagent_batch", "id": "abcd0001", "content": { "batchId": "b1", "mode": "parallel", "tasks": tasks, "status": "running" } });
     gateway.post(&entries, batch).await;
-    let status = "document.querySelector('.kind-subagent_batch .batch-status')?.textContent";
+    let status = "document.querySelector('.entry:not(.merged) .batch-status')?.textContent";
     // Another program stored it, and works on it.
     page.wait(&format!("{status} === 'running'")).await;
     let update = gateway
@@ -132,10 +177,13 @@ async fn a_batch_of_subagents_shows_how_it_ended() {
     let routes = json!([{ "toolName": "read", "requestedRuntime": "sandbox", "chosenRuntime": "host", "reason": "no sandbox", "allowed": true }]);
     let result = json!({ "type": "subagent_result", "id": "abcd0002", "content": { "batchId": "b1", "status": "failed", "results": results }, "metadata": { "toolRuntimeRoutes": routes } });
     gateway.post(&entries, result).await;
-    page.wait("document.querySelector('.kind-subagent_result .routes')?.textContent.includes('no sandbox')")
-        .await;
+    // One card: the title comes from the batch, and the answer from the results. The batch itself is out of the way.
+    let is_merged = "document.querySelector('.kind-subagent_result .task')?.innerText.includes('Read main.rs') && document.querySelector('.kind-subagent_result .task').innerText.includes('It cannot be read.')
+        && document.querySelector('.kind-subagent_result .routes')?.textContent.includes('no sandbox') && document.querySelector('.kind-subagent_batch.merged').offsetHeight === 0";
+    page.wait(is_merged).await;
     page.wait(&format!("{status} === 'failed'")).await;
-    page.browser.refresh().await;
+    page.refresh().await;
+    page.wait(is_merged).await;
     page.wait(&format!("{status} === 'failed'")).await;
 }
 
@@ -155,8 +203,8 @@ async fn a_refresh_in_the_middle_of_a_reply_keeps_the_place() {
     request.send_text("half of it");
     page.sees("half of it").await;
     let top = format!("document.getElementById('entry-{}').getBoundingClientRect().top", ids[30]);
-    page.evaluate(&format!("document.getElementById('entry-{}').scrollIntoView()", ids[30])).await;
-    page.wait("localStorage.getItem('osier.scroll')?.split(' ')[1]").await;
+    page.scroll_up(&format!("document.getElementById('entry-{}').scrollIntoView()", ids[30])).await;
+    page.wait("!document.querySelector('.body.loading')").await;
     let before = page.evaluate(&format!("return {top}")).await;
     page.browser.refresh().await;
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
@@ -178,8 +226,8 @@ async fn a_large_tree_has_an_overview() {
     page.show(&session).await;
     page.wait("document.querySelector('.row')?.textContent && document.querySelector('#tree-status').textContent.startsWith('150')").await;
     page.wait("!document.querySelector('#overview').hidden").await;
-    let drawn = "const canvas = document.querySelector('#overview'); return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value !== 0)";
-    assert_eq!(page.evaluate(drawn).await, json!(true));
+    let drawn = "((canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value !== 0))(document.querySelector('#overview'))";
+    page.wait(drawn).await;
     let press = "const canvas = document.querySelector('#overview'), box = canvas.getBoundingClientRect();
         canvas.setPointerCapture = () => {};
         canvas.dispatchEvent(new PointerEvent('pointerdown', { clientX: box.left + 5, clientY: box.top + 1, pointerId: 1 }))";
@@ -197,7 +245,8 @@ async fn a_long_session_draws_only_what_is_near_the_view() {
     let (session, _) = gateway.create_with(&texts).await;
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     page.show(&session).await;
-    page.wait("document.querySelector('#tree-status').textContent.startsWith('400')").await;
+    // The tree has moved the leaf into view, so it does not scroll by itself any more.
+    page.wait("document.querySelector('#tree-status').textContent.startsWith('400') && document.querySelector('.row.selected')").await;
     page.sees("message 399").await;
     let drawn = page
         .evaluate(
@@ -264,7 +313,17 @@ async fn entries_that_left_the_view_come_back() {
     gateway.post(&format!("/api/sessions/{SAMPLE_ID}/messages"), say).await;
     page.sees("the last one").await;
     let read_up = "const done = arguments[0], groups = [...document.querySelectorAll('.group')].reverse();
-        (async () => { for (const group of groups) { group.scrollIntoView(); while (!group.querySelector('.entry')) await new Promise((next) => setTimeout(next, 5)); } done(groups.length); })();";
+        (async () => {
+          for (const group of groups) {
+            do {
+              // As a user scrolls: the page follows its end until then.
+              window.dispatchEvent(new WheelEvent('wheel'));
+              group.scrollIntoView();
+              await new Promise((next) => setTimeout(next, 5));
+            } while (!group.querySelector('.entry'));
+          }
+          done(groups.length);
+        })();";
     assert_eq!(page.browser.evaluate_async(read_up).await, json!(31));
     page.wait("document.querySelectorAll('.group').length - document.querySelectorAll('.group:has(.entry)').length > 3").await;
     page.wait("!document.querySelector('#transcript').textContent.includes('the last one')").await;

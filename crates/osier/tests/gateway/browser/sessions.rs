@@ -34,8 +34,71 @@ async fn sessions_are_found_renamed_and_deleted() {
     assert_eq!(left, 1);
 }
 
+/// A search shows the lines that match, and each leads to its entry.
+#[tokio::test]
+async fn a_search_shows_the_lines_that_match() {
+    let gateway = TestGateway::start();
+    let long = format!("first line\n{} plums <b>and</b> pears\nlast line", "word ".repeat(60));
+    gateway.create_with(&["about apples", &long, "the end"]).await;
+    gateway.create_with(&["about stone-fruit"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.wait("document.querySelectorAll('.session-link').length === 2").await;
+    page.browser.type_into("#session-search", "plums PEARS").await;
+    let hit = "document.querySelector('#sessions .hit')";
+    page.wait(&format!("document.querySelectorAll('#sessions > li').length === 1 && {hit}")).await;
+    page.becomes(
+        &format!("[...{hit}.querySelectorAll('mark')].map((mark) => mark.textContent)"),
+        json!(["plums", "pears"]),
+    )
+    .await;
+    page.wait(&format!("{hit}.textContent.startsWith('You…') && {hit}.textContent.includes('plums <b>and</b> pears') && !{hit}.textContent.includes('line')")).await;
+    // The arrows reach it, and Enter opens the entry.
+    page.browser.type_into("#session-search", DOWN).await;
+    page.browser.press(DOWN).await;
+    page.wait("document.activeElement.matches('.hit')").await;
+    page.browser.press(ENTER).await;
+    page.wait("document.querySelector('.entry.selected')?.textContent.includes('plums') && !document.querySelector('#continue-from').hidden").await;
+    // A pattern shows its lines as well, and an empty search shows none.
+    page.evaluate("location.hash = '#'").await;
+    page.wait("document.querySelector('.session-link')").await;
+    let search = |text: &str| {
+        format!(
+            "const search = document.querySelector('#session-search'); search.value = {text:?}; search.dispatchEvent(new Event('input'))"
+        )
+    };
+    page.evaluate(&search("stone-fruit")).await;
+    page.wait("document.querySelector('#sessions .hit mark')?.textContent === 'stone-fruit'").await;
+    page.evaluate(&search("re:pl.ms")).await;
+    page.wait(&format!("document.querySelectorAll('#sessions > li').length === 1 && {hit}")).await;
+    page.evaluate(&search("")).await;
+    page.wait(&format!("document.querySelectorAll('#sessions > li').length === 2 && !{hit}")).await;
+}
+
+/// Without a login nothing works, so the page shows only how to log in.
+#[tokio::test]
+async fn a_browser_that_is_logged_out_sees_only_how_to_log_in() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["a secret"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("a secret").await;
+    page.browser.client.delete_all_cookies().await.unwrap();
+    page.browser.refresh().await;
+    page.wait("document.querySelector('#logged-out').innerText.includes('osier token link')").await;
+    page.wait("document.body.innerText.trim() === document.querySelector('#logged-out').innerText.trim()")
+        .await;
+    let controls = "[...document.querySelectorAll('button, input, select, textarea, a')].filter((control) => control.checkVisibility()).map((control) => control.id)";
+    page.becomes(controls, json!(["log-in-again"])).await;
+    // After another login the same address shows the session.
+    let link = gateway.env.args(&["token", "link", "--port", &gateway.port().to_string()]);
+    let address = page.evaluate("return location.href").await;
+    page.browser.goto(link.out.trim()).await;
+    page.browser.goto(address.as_str().unwrap()).await;
+    page.sees("a secret").await;
+}
+
 /// The titles in the list, with `> ` before forks.
-const TITLES: &str = "[...document.querySelectorAll('#sessions li')].map((item) => (item.matches('.fork') ? '> ' : '') + item.querySelector('.session-title').textContent)";
+const TITLES: &str = "[...document.querySelectorAll('#sessions > li')].map((item) => (item.matches('.fork') ? '> ' : '') + item.querySelector('.session-title').textContent)";
 
 #[tokio::test]
 async fn sessions_are_listed_as_threads_and_filtered_by_store_agent_and_name() {
@@ -65,19 +128,13 @@ async fn sessions_are_listed_as_threads_and_filtered_by_store_agent_and_name() {
     // The fork follows its session.
     page.wait(&format!("(({TITLES}).indexOf('> about apples') - ({TITLES}).indexOf('about apples')) === 1"))
         .await;
-    let choose = async |id: &str, value: &str| {
-        let script = format!(
-            "const select = document.querySelector('#{id}'); select.value = '{value}'; select.dispatchEvent(new Event('change'))"
-        );
-        page.evaluate(&script).await;
-    };
-    choose("session-store", "archive").await;
+    page.choose_value("#session-store", "archive").await;
     lists(&["Archived"]).await;
     page.wait("document.querySelector('.session-facts').textContent.includes('archive')").await;
-    choose("session-store", "").await;
-    choose("session-agent", "helper").await;
+    page.choose_value("#session-store", "").await;
+    page.choose_value("#session-agent", "helper").await;
     lists(&["Helped"]).await;
-    choose("session-agent", "").await;
+    page.choose_value("#session-agent", "").await;
     page.browser.click("#session-named").await;
     lists(&["Helped", "Archived"]).await;
     page.browser.click("#session-named").await;
@@ -86,11 +143,7 @@ async fn sessions_are_listed_as_threads_and_filtered_by_store_agent_and_name() {
     page.wait("document.querySelectorAll('.session-link').length === 1").await;
     // A session of another store opens from the list.
     page.evaluate("document.querySelector('#session-search').value = ''; document.querySelector('#session-search').dispatchEvent(new Event('input'))").await;
-    page.wait(
-        "[...document.querySelectorAll('.session-title')].some((title) => title.textContent === 'Archived')",
-    )
-    .await;
-    page.evaluate("[...document.querySelectorAll('.session-link')].find((link) => link.textContent.includes('Archived')).click()").await;
+    page.click_part("[...document.querySelectorAll('.session-link')].find((link) => link.textContent.includes('Archived'))").await;
     page.wait("document.querySelector('#title').textContent === 'Archived' && document.querySelector('#model').value !== ''").await;
 }
 

@@ -1,8 +1,9 @@
 //! The tree beside the conversation.
 
+use osier_testkit::browser::BrowserWindow;
 use serde_json::json;
 
-use super::{ENTER, REPLIES, answered};
+use super::{ENTER, LivePage, REPLIES, answered};
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
 
@@ -13,7 +14,7 @@ async fn a_prompt_continues_from_the_selected_entry() {
     let Some((page, _)) = answered(&model, &gateway).await else { return };
     // A message of the user: the prompt replaces it on a new branch.
     page.select("two").await;
-    page.sees("replace this message").await;
+    page.sees("Replaces on a new branch").await;
     page.prompt("another two").await;
     let request = model.next_request();
     assert!(!request.messages().iter().any(|message| message.contains("answer two")));
@@ -21,19 +22,45 @@ async fn a_prompt_continues_from_the_selected_entry() {
     page.sees("answer three").await;
     page.wait("document.querySelector('.switch')?.textContent.includes('2/2')").await;
     // Any other entry: the prompt follows it.
-    page.wait("document.querySelector('#cancel').hidden").await;
+    page.turn_ended(2).await;
     page.select("answer two").await;
-    page.sees("continue from here").await;
+    page.sees("Continues on a new branch").await;
     page.prompt("after two").await;
     let request = model.next_request();
     assert!(request.messages().iter().any(|message| message.contains("answer two")));
     request.reply("answer four");
     page.sees("answer four").await;
-    let rows = page.rows().await;
     let expected =
         ["one", "answer one", "another two", "answer three", "two", "answer two", "after two", "answer four"];
-    assert_eq!(rows, json!(expected));
+    page.has_rows(&expected).await;
     page.is_consistent().await;
+}
+
+/// What the user selected stays selected while the session grows, and the address names it until it is the leaf again.
+#[tokio::test]
+async fn a_selection_stays_while_messages_arrive() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["first", "second"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.select("first").await;
+    page.wait(&format!("location.hash.endsWith('&entry={}')", ids[0])).await;
+    let say = json!({ "message": { "role": "user", "content": "third" } });
+    gateway.post(&format!("{session}/messages"), say).await;
+    page.has_rows(&["first", "second", "third"]).await;
+    page.wait("document.querySelector('.row.selected').textContent.includes('first') && document.querySelector('.entry.selected').textContent.includes('first')").await;
+    page.refresh().await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('first')").await;
+    page.click_part("[...document.querySelectorAll('#continue-from button')].find((button) => button.textContent === 'Back to the leaf')").await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('third') && !location.hash.includes('entry')").await;
+    // An address without an entry leads there, too.
+    page.select("first").await;
+    page.evaluate("location.hash = location.hash.replace(/&entry=.*/, '')").await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('third') && document.querySelector('#continue-from').hidden").await;
+    // At the leaf, the selection follows.
+    let say = json!({ "message": { "role": "user", "content": "fourth" } });
+    gateway.post(&format!("{session}/messages"), say).await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('fourth') && document.querySelector('#continue-from').hidden").await;
 }
 
 #[tokio::test]
@@ -69,8 +96,7 @@ async fn labels_are_edited_in_place_and_branches_deleted_and_restored() {
     page.choose("Delete the branch").await;
     page.confirm().await;
     page.wait("document.querySelectorAll('.row').length === 2").await;
-    let filter = "const filter = document.querySelector('#filter'); filter.value = 'all'; filter.dispatchEvent(new Event('change'))";
-    page.evaluate(filter).await;
+    page.choose_value("#filter", "all").await;
     page.wait("document.querySelector('.row.deleted')").await;
     page.select("two").await;
     page.choose("Restore the branch").await;
@@ -86,7 +112,7 @@ async fn two_branches_are_compared_and_a_conclusion_is_brought_over() {
     page.prompt("other").await;
     model.next_request().reply("answer other");
     page.sees("answer other").await;
-    page.wait("document.querySelector('#cancel').hidden").await;
+    page.turn_ended(2).await;
     page.select("answer two").await;
     page.choose("Compare with the current branch").await;
     page.wait("document.querySelector('dialog.compare').open").await;

@@ -92,6 +92,7 @@ impl LogFile {
         self.heads_source = HeadsSource::InMemory(Heads::default());
         (self.read_state, self.trust) = (ReadState::default(), HeadsTrust::FromLines);
         self.card = Some(CardFold::new(self.blank_card()));
+        self.preview_writer = None;
         self.read_appended(ReadLimit::End)?;
         self.reload_count += u64::from(self.version().entries < before);
         Ok(self.card.as_ref().map(|fold| fold.card().clone()).unwrap_or_default())

@@ -44,6 +44,11 @@ impl LogFile {
                     if let Some(card) = &mut self.card {
                         card.feed(&entry, seq, heads);
                     }
+                    if let Some(writer) = &mut self.preview_writer
+                        && writer.push(&entry).is_err()
+                    {
+                        self.preview_writer = None;
+                    }
                 }
                 ParsedLine::Invalid(_) => reached.invalid_lines += 1,
                 ParsedLine::Header(_) | ParsedLine::Blank => {}

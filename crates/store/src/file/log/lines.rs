@@ -229,23 +229,31 @@ pub(super) fn restore_heads(index: &Index, file: &File) -> Result<Heads, IndexEr
         if page.first().is_none_or(|head| head.offset < end) {
             return Err(IndexError::Inconsistent);
         }
-        for head in &page {
-            let above = head.parent.map(|parent| match parent.index().checked_sub(first) {
+        let above = |heads: &Heads, head: &Head| {
+            head.parent.map(|parent| match parent.index().checked_sub(first) {
                 Some(at) => page[at],
                 None => *heads.get(parent),
-            });
+            })
+        };
+        for (at, head) in page.iter().enumerate() {
+            let above = above(&heads, head);
             let mut derived = *head;
-            derived.derive(Seq::new(heads.len()), above.as_ref());
+            derived.derive(Seq::new(first + at), above.as_ref());
             // This also excludes cycles of parents, because the depth decreases by one at each step.
             if derived != *head {
                 return Err(IndexError::Inconsistent);
             }
-            if !head.needs_ids() {
-                heads.restore(*head, None);
-                continue;
-            }
+        }
+        let mut rest = page.as_slice();
+        while !rest.is_empty() {
+            let plain = rest.iter().take_while(|head| !head.needs_ids()).count();
+            heads.restore_all(&rest[..plain]);
+            rest = &rest[plain..];
+            let Some(head) = rest.first() else { break };
+            rest = &rest[1..];
             line.resize(head.len as usize, 0);
             file.read_exact_at(&mut line, head.offset).map_err(|_| IndexError::Inconsistent)?;
+            let above = above(&heads, head);
             if !matches_parsed(&line, head, above.as_ref(), ExpectedTarget::Unknown) {
                 return Err(IndexError::Inconsistent);
             }

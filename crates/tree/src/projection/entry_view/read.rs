@@ -89,6 +89,7 @@ fn content(entry: &Entry<'_>, fields: &Fields<'_, '_>) -> EntryContent {
         EntryKind::ThinkingLevelChange => {
             EntryContent::Change(ChangeView::ThinkingLevel(fields.text("thinkingLevel")))
         }
+        EntryKind::Custom => EntryContent::Custom { custom_type: fields.text("customType") },
         _ => EntryContent::Other,
     }
 }

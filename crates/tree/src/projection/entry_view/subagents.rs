@@ -15,7 +15,11 @@ use crate::time::{self, Millis};
 #[serde(rename_all = "camelCase")]
 pub struct SubagentsView {
     pub batch_id: Option<String>,
+    /// The call that delegated the tasks.
+    pub tool_call_id: Option<String>,
     pub status: Option<String>,
+    /// Whether these are results, and not tasks.
+    pub has_results: bool,
     /// The tasks of a batch, or the results.
     pub items: Vec<SubagentView>,
     /// What the sub-agents of the whole batch did, in order of time.
@@ -27,6 +31,11 @@ pub struct SubagentsView {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubagentView {
+    /// The task that a result belongs to has the same id.
+    pub id: Option<String>,
+    /// The task in a few words.
+    pub title: String,
+    /// The answer, or what is known of it.
     pub text: String,
     pub status: Option<String>,
     /// The agent that does the task.
@@ -35,6 +44,10 @@ pub struct SubagentView {
     pub session_id: Option<String>,
     /// Why it failed.
     pub error: Option<String>,
+    pub tool_calls: u64,
+    pub tokens: u64,
+    pub started: Option<Millis>,
+    pub ended: Option<Millis>,
     /// What this sub-agent did, in order of time.
     pub events: Vec<SubagentEventView>,
 }
@@ -84,6 +97,8 @@ pub(super) fn read(entry: &Entry<'_>) -> SubagentsView {
     let lists = ["tasks", "results"].into_iter().filter_map(part);
     SubagentsView {
         batch_id: content.and_then(|content| text(content, "batchId")),
+        tool_call_id: content.and_then(|content| text(content, "toolCallId")),
+        has_results: part("results").is_some(),
         status: content.and_then(|content| text(content, "status")),
         items: lists.flat_map(|list| each(Some(list), item)).collect(),
         events: in_order(each(record("processEvents"), event)),
@@ -105,16 +120,24 @@ fn text(object: RawJson<'_>, key: &str) -> Option<String> {
 }
 
 fn item(item: RawJson<'_>) -> SubagentView {
-    let keys = ["description", "title", "summary", "prompt", "task", "result", "goal"];
+    let first = |keys: &[&str]| keys.iter().find_map(|key| text(item, key)).unwrap_or_default();
+    let number = |key: &str| item.get(key).and_then(RawJson::number);
+    let tokens = item.get("usage").and_then(|usage| usage.get("totalTokens")).and_then(RawJson::number);
     let events = item.get("processEvents");
     let events =
         events.or_else(|| item.get("resultPayload").and_then(|payload| payload.get("processEvents")));
     SubagentView {
-        text: keys.into_iter().find_map(|key| text(item, key)).unwrap_or_default(),
+        id: text(item, "id").or_else(|| text(item, "taskId")),
+        title: first(&["description", "title", "prompt", "task", "goal"]),
+        text: first(&["summary", "result"]),
         status: text(item, "status"),
         agent: text(item, "agent"),
         session_id: text(item, "sessionId"),
         error: text(item, "error"),
+        tool_calls: number("toolCalls").unwrap_or_default() as u64,
+        tokens: tokens.unwrap_or_default() as u64,
+        started: number("startedAt").map(|time| time as Millis),
+        ended: number("endedAt").map(|time| time as Millis),
         events: in_order(each(events, event)),
     }
 }
@@ -174,7 +197,7 @@ mod tests {
     #[test]
     fn the_record_of_a_batch_is_read_in_order_of_time() {
         let line = br#"{"type":"subagent_result","id":"1","content":{"batchId":"b1","status":"completed",
-            "results":[{"id":"t1","status":"completed","summary":"done","resultPayload":{"processEvents":[{"type":"run_start"}]}}]},
+            "results":[{"id":"t1","status":"completed","goal":"do it","summary":"done","usage":{"totalTokens":7},"startedAt":5,"resultPayload":{"processEvents":[{"type":"run_start"}]}}]},
             "metadata":{"processEvents":[{"type":"run_end","timestamp":30,"status":"completed"},
             {"type":"tool_call","name":"read","label":"a.rs","timestamp":10},{"type":"tool_result","name":"read"}],
             "evidenceSummaries":[{"kind":"file-count","title":"Files","summary":"two","files":["a","b"],"count":2}],
@@ -183,7 +206,10 @@ mod tests {
         let kinds: Vec<&str> = view.events.iter().map(|event| event.kind.as_str()).collect();
         assert_eq!(kinds, ["tool_call", "tool_result", "run_end"]);
         assert_eq!((view.events[0].tool.as_deref(), view.events[0].time), (Some("read"), Some(10)));
-        assert_eq!((view.items[0].text.as_str(), view.items[0].events.len()), ("done", 1));
+        let item = &view.items[0];
+        assert_eq!((item.title.as_str(), item.text.as_str(), item.events.len()), ("do it", "done", 1));
+        assert_eq!((item.tokens, item.started, item.ended), (7, Some(5), None));
+        assert!(view.has_results);
         assert_eq!((view.evidence[0].count, view.evidence[0].files.len()), (Some(2), 2));
         assert_eq!(view.routes[0].allowed, Some(false));
     }

@@ -25,7 +25,7 @@ impl EntryView {
                     each(&evidence.summary);
                 }
             }
-            EntryContent::Change(_) | EntryContent::Other => {}
+            EntryContent::Change(_) | EntryContent::Custom { .. } | EntryContent::Other => {}
         }
     }
 }

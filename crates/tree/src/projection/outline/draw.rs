@@ -58,7 +58,7 @@ impl Outline {
         glyphs: Glyphs,
     ) -> RowParts<'t> {
         let row = &self.rows[at];
-        let label = row.label.as_deref().map(|label| one_line(label, 80));
+        let label = self.labels.get(&at).map(|label| one_line(label, 80));
         RowParts {
             prefix: self.prefix(first_level, at, glyphs),
             fold: if row.folded && row.connector() == Connector::None { "⊞ " } else { "" },
@@ -89,7 +89,7 @@ impl Outline {
             put(row.level(), 1, self.stroke(at, glyphs));
         }
         let mut next = row.gutter();
-        while let Some(above) = next.map(|above| &self.rows[above as usize]) {
+        while let Some(above) = next.map(|above| &self.rows[above]) {
             if above.level() as usize <= skipped {
                 break;
             }

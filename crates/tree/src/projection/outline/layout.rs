@@ -11,21 +11,21 @@ use super::{Connector, OutlineRow, OutlineStyle};
 pub(super) fn lay_out(rows: &mut [OutlineRow], style: OutlineStyle) {
     let is_nested = style == OutlineStyle::Nested;
     let last = count_children(rows);
-    let several_roots = rows.iter().filter(|row| row.parent.is_none()).take(2).count() == 2;
+    let several_roots = rows.iter().filter(|row| row.parent().is_none()).take(2).count() == 2;
     for at in 0..rows.len() {
         let mut row = std::mem::take(&mut rows[at].layout);
         row.foldable = rows[at].children > 0;
-        if let Some(parent) = rows[at].parent {
-            let above = &rows[parent as usize];
-            let below_a_root = above.parent.is_none() && several_roots;
+        if let Some(parent) = rows[at].parent() {
+            let above = &rows[parent];
+            let below_a_root = above.parent().is_none() && several_roots;
             let branches = above.children > 1;
             row.level = above.level() + u32::from(branches || below_a_root || is_nested);
             row.foldable &= branches;
             row.gutter = match above.layout.connector {
                 Connector::None => above.layout.gutter,
-                _ => Some(parent),
+                _ => rows[at].above,
             };
-            row.connector = match last[parent as usize] as usize == at {
+            row.connector = match last[parent] as usize == at {
                 _ if !branches && !is_nested => Connector::None,
                 true => Connector::Corner,
                 false => Connector::Tee,
@@ -39,9 +39,9 @@ pub(super) fn lay_out(rows: &mut [OutlineRow], style: OutlineStyle) {
 fn count_children(rows: &mut [OutlineRow]) -> Vec<u32> {
     let mut last = vec![0; rows.len()];
     for at in 0..rows.len() {
-        if let Some(parent) = rows[at].parent {
-            rows[parent as usize].children += 1;
-            last[parent as usize] = at as u32;
+        if let Some(parent) = rows[at].parent() {
+            rows[parent].children += 1;
+            last[parent] = at as u32;
         }
     }
     last

@@ -40,11 +40,11 @@ impl Outline {
     /// The nearest branch start above a row, or the root.
     pub fn branch_start(&self, at: usize) -> usize {
         let mut start = at;
-        while let Some(parent) = self.rows[start].parent {
-            if self.rows[parent as usize].children > 1 && start < at {
+        while let Some(parent) = self.rows[start].parent() {
+            if self.rows[parent].children > 1 && start < at {
                 break;
             }
-            start = parent as usize;
+            start = parent;
         }
         start
     }

@@ -78,7 +78,7 @@ impl<'a> RawToolCall<'a> {
 }
 
 /// One line of at most `max` characters, with `...` if it is truncated.
-fn truncate_with_dots(text: &str, max: usize) -> String {
+pub(crate) fn truncate_with_dots(text: &str, max: usize) -> String {
     let mut line = one_line(text, max + 1);
     if let Some((at, _)) = line.char_indices().nth(max) {
         line.truncate(at);

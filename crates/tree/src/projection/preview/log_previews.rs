@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{message_field, preview_line, tool_calls};
+use super::{preview_line, tool_calls};
 use crate::entry::{Entry, MessageRole};
 use crate::scan::RawJson;
 
@@ -36,7 +36,7 @@ impl Previews {
     pub fn preview(&mut self, entry: &Entry<'_>) -> String {
         self.remember(entry);
         let answered =
-            (entry.role == MessageRole::ToolResult).then(|| message_field(entry, "toolCallId")).flatten();
+            (entry.role == MessageRole::ToolResult).then_some(entry.message_parts.tool_call_id).flatten();
         let Some((message, call)) = answered.and_then(RawJson::text).and_then(|id| self.call(&id, entry))
         else {
             return preview_line(entry, &|_| None);
@@ -44,7 +44,7 @@ impl Previews {
         if let Some(end) = self.last_results.get_mut(message) {
             *end = (&*entry.id).into();
         }
-        preview_line(entry, &|_| Some(call.clone()))
+        call
     }
 
     fn remember(&mut self, entry: &Entry<'_>) {

@@ -29,7 +29,20 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 pub fn one_line(text: &str, max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max));
     let (mut count, mut gap, mut before) = (0, false, ' ');
-    for ch in VisibleChars(text) {
+    let mut rest = VisibleChars(text);
+    while count < max {
+        let plain = &rest.0[..plain_line_len(rest.0, max - count - usize::from(gap))];
+        if let Some(last) = plain.chars().last() {
+            if std::mem::take(&mut gap) {
+                line.push(' ');
+                count += 1;
+            }
+            line.push_str(plain);
+            (count, before) = (count + plain.len(), last);
+            rest.0 = &rest.0[plain.len()..];
+            continue;
+        }
+        let Some(ch) = rest.next() else { break };
         let joins = joins_to(before, ch);
         before = ch;
         if ch.is_whitespace() {
@@ -48,6 +61,32 @@ pub fn one_line(text: &str, max: usize) -> String {
         count += 1;
     }
     line
+}
+
+/// The length of the part at the start that is one line as it is: printable ASCII with single spaces, at most `max` bytes.
+fn plain_line_len(text: &str, max: usize) -> usize {
+    let bytes = &text.as_bytes()[..text.len().min(max)];
+    let (mut start, mut before) = (0, b' ');
+    // Most texts are plain, and whole blocks can be compared at once.
+    while let Some(block) = bytes[start..].first_chunk::<16>() {
+        let is_printable = block.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+        let pairs = block.iter().zip(&block[1..]);
+        let is_double = pairs.fold(false, |any, (one, next)| any | (*one == b' ') & (*next == b' '));
+        if !is_printable || is_double || before == b' ' && block[0] == b' ' {
+            break;
+        }
+        (start, before) = (start + block.len(), block[block.len() - 1]);
+    }
+    let mut end = if before == b' ' { start.saturating_sub(1) } else { start };
+    for (at, byte) in bytes.iter().enumerate().skip(start) {
+        match byte {
+            b'!'..=b'~' => end = at + 1,
+            b' ' if before != b' ' => {}
+            _ => break,
+        }
+        before = *byte;
+    }
+    end
 }
 
 /// A character that takes no space, so that two different lines look the same.
@@ -165,7 +204,35 @@ mod tests {
         );
     }
 
+    /// [`one_line`], one character after the other.
+    fn one_line_by_characters(text: &str, max: usize) -> String {
+        let (mut line, mut gap, mut before) = (Vec::new(), false, ' ');
+        for ch in VisibleChars(text) {
+            let joins = joins_to(before, ch);
+            before = ch;
+            if ch.is_whitespace() {
+                gap = !line.is_empty();
+                continue;
+            }
+            if line.len() + usize::from(gap) >= max {
+                break;
+            }
+            line.extend(std::mem::take(&mut gap).then_some(' '));
+            let is_invisible = has_no_width(ch) && !joins;
+            line.push(if is_invisible { char::REPLACEMENT_CHARACTER } else { visible_char(ch) });
+        }
+        line.into_iter().collect()
+    }
+
     proptest! {
+        #[test]
+        fn plain_text_is_copied_as_its_characters_are(
+            text in prop_oneof!["([a-c]{1,9}| |  |\\n){0,30}", "( |\\PC|[a-c]{1,4}|  |\\n|\u{1b}\\[1m|\u{200d}|❤|\u{fe0f}){0,30}"],
+            max in 0usize..60,
+        ) {
+            prop_assert_eq!(one_line(&text, max), one_line_by_characters(&text, max));
+        }
+
         #[test]
         fn no_unsafe_character_remains(text in any::<String>(), max in 0usize..40) {
             prop_assert!(!sanitize(&text).contains(|ch| is_unsafe_char(ch) && !matches!(ch, '\n' | '\t')));

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::projection::entry_view::{BacktrackView, BranchSummaryView, CompactionView, UserCommandView};
+use crate::projection::entry_view::{
+    BacktrackView, BranchSummaryView, CompactionView, SubagentView, UserCommandView,
+};
 use crate::projection::usage::UsageTotals;
 
 /// One entry of a transcript.
@@ -108,6 +110,9 @@ pub struct SubagentsItem {
     pub tasks: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<Box<RawValue>>,
+    /// The tasks or the results, for people.
+    #[serde(skip)]
+    pub items: Vec<SubagentView>,
 }
 
 fn is_zero(number: &usize) -> bool {

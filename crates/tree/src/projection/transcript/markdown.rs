@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::projection::entry_view::{BacktrackView, UserCommandView};
+use crate::projection::entry_view::{BacktrackView, SubagentView, UserCommandView};
+use crate::projection::usage::format_tokens;
 
 use super::item::{AssistantItem, ItemDetails, SubagentsItem, ToolCallItem, ToolResultItem, TranscriptItem};
 use crate::projection::preview::{one_line, sanitize};
@@ -173,13 +174,52 @@ impl MarkdownPage {
     }
 
     fn push_subagents(&mut self, item: &TranscriptItem, subagents: &SubagentsItem) {
-        let status =
-            subagents.status.as_deref().map(|status| format!(": {}", escape_markdown(&one_line(status, 80))));
-        self.push_heading(item, &format!("Sub-agents{}", status.unwrap_or_default()));
-        for list in [&subagents.tasks, &subagents.results].into_iter().flatten() {
-            self.push_block(&code_block(list.get(), "json"));
+        let tasks = match subagents.items.len() {
+            1 => "1 task".to_owned(),
+            tasks => format!("{tasks} tasks"),
+        };
+        let status = subagents.status.as_deref().map(|status| format!(", {}", status_word(status)));
+        self.push_heading(item, &format!("Sub-agents: {tasks}{}", status.unwrap_or_default()));
+        match &subagents.results {
+            None => {
+                let name = |(at, task)| format!("{}. {}", at + 1, task_name(task));
+                let list: Vec<String> = subagents.items.iter().enumerate().map(name).collect();
+                self.push_block(&list.join("\n"));
+            }
+            Some(_) => {
+                for (at, result) in subagents.items.iter().enumerate() {
+                    self.push_task_result(at + 1, result);
+                }
+            }
         }
     }
+
+    fn push_task_result(&mut self, number: usize, result: &SubagentView) {
+        let session = result.session_id.as_deref().map(|id| format!("session {}", one_line(id, 80)));
+        let parts = [
+            result.status.as_deref().map(status_word),
+            (result.tokens > 0).then(|| format!("{} tokens", format_tokens(result.tokens))),
+            session,
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        self.push_block(&format!("**{number}. {}**: {}", task_name(result), parts.join(", ")));
+        if let Some(error) = &result.error {
+            self.push_block(&format!("**Error:** {}", escape_markdown(&one_line(error, 2000))));
+        }
+        if !result.text.trim().is_empty() {
+            self.push_block(&block_quote(&sanitize(&result.text)));
+        }
+    }
+}
+
+/// The agent and its task.
+fn task_name(task: &SubagentView) -> String {
+    let agent = task.agent.as_deref().map(|agent| format!("{}: ", one_line(agent, 80)));
+    escape_markdown(&format!("{}{}", agent.unwrap_or_default(), one_line(&task.title, 200)))
+}
+
+fn status_word(status: &str) -> String {
+    escape_markdown(&one_line(if status == "cancelled" { "canceled" } else { status }, 80))
 }
 
 /// A code block with a fence longer than any run of backticks in it.

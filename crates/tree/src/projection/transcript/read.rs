@@ -46,10 +46,11 @@ pub(super) fn item(entry: &Entry<'_>) -> Option<TranscriptItem> {
                 status: view.status,
                 tasks: part("tasks"),
                 results: part("results"),
+                items: view.items,
             };
             item.details = ItemDetails::Subagents { subagents };
         }
-        EntryContent::Change(_) | EntryContent::Other => return None,
+        EntryContent::Change(_) | EntryContent::Custom { .. } | EntryContent::Other => return None,
     }
     Some(item)
 }

@@ -60,6 +60,8 @@ fn csi_key(parameters: &str, last: u8) -> Option<Key> {
             let is_release = held() == Some(3);
             key_from_code(code, shifted, held_down).filter(|_| !is_release)
         }
+        // An answer about the position of the cursor looks like F3.
+        (b'R', _) => None,
         (last, _) => Some(with_modifiers(cursor_key(last)?, held())),
     }
 }
@@ -72,6 +74,7 @@ fn cursor_key(last: u8) -> Option<KeyCode> {
         b'D' => KeyCode::Left,
         b'H' => KeyCode::Home,
         b'F' => KeyCode::End,
+        b'P'..=b'S' => KeyCode::Function(last - b'P' + 1),
         _ => return None,
     })
 }
@@ -83,6 +86,10 @@ fn tilde_key(number: u32) -> Option<KeyCode> {
         3 => KeyCode::Delete,
         5 => KeyCode::PageUp,
         6 => KeyCode::PageDown,
+        2 => KeyCode::Insert,
+        11..=15 => KeyCode::Function((number - 10) as u8),
+        17..=21 => KeyCode::Function((number - 11) as u8),
+        23 | 24 => KeyCode::Function((number - 12) as u8),
         _ => return None,
     })
 }

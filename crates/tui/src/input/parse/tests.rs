@@ -122,7 +122,7 @@ fn the_terminal_reports_its_focus() {
 
 #[test]
 fn unknown_sequences_are_ignored_and_nothing_is_left_over() {
-    check("\x1b[?64;1;2c\x1b[12;34R\x1bOPa", "a");
+    check("\x1b[?64;1;2c\x1b[12;34R\x1bOTa", "a");
     let mut parser = InputParser::default();
     assert_eq!(to_text(&parser.feed(b"\xff\xfea\xe4x")), "a");
     assert_eq!(to_text(&parser.feed(b"yz")), "x y z");
@@ -134,4 +134,9 @@ fn unknown_sequences_are_ignored_and_nothing_is_left_over() {
             assert!(parser.bytes.is_empty() && !parser.pasting, "{first} {second}");
         }
     }
+}
+
+#[test]
+fn function_keys_are_keys() {
+    check("\x1bOP\x1b[15~\x1b[24;2~\x1b[1;5Q\x1b[2~", "f1 f5 shift+f12 ctrl+f2 insert");
 }

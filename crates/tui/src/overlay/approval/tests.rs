@@ -156,7 +156,7 @@ fn check(text: &str, columns: usize, rows: usize) {
     let area = room(columns, rows);
     for question in questions(text) {
         let what = question.change.clone();
-        let mut prompt = ApprovalPrompt::new(1, Question::Tool(question), None);
+        let mut prompt = ApprovalPrompt::new(1, Question::Tool(question), None, Arc::default());
         let all = joined(&read(&mut prompt, area));
         let yes = prompt.handle_key(KeyCode::Char('y').into(), area);
         assert!(matches!(yes, OverlayOutcome::CloseAndRun(_)), "not allowed after it was read");

@@ -4,6 +4,8 @@
 use osier_protocol::Card;
 use osier_protocol::search_query::{InvalidPattern, SearchQuery};
 
+use crate::msg::SearchHit;
+
 /// The query and its matches.
 #[derive(Debug, Default)]
 pub(super) struct SessionSearch {
@@ -12,8 +14,8 @@ pub(super) struct SessionSearch {
     error: Option<String>,
     /// The match score of each card.
     card_scores: Vec<Option<u32>>,
-    /// Whether the conversation of each card matches.
-    conversation_matches: Vec<bool>,
+    /// For each card whose conversation matches, a line that matches.
+    conversation_matches: Vec<Option<String>>,
     /// A search of conversations is running.
     pub(super) is_running: bool,
 }
@@ -38,7 +40,7 @@ impl SessionSearch {
 
     /// Matches the cards, and discards earlier results.
     pub(super) fn match_cards(&mut self, cards: &[Card]) {
-        self.conversation_matches = vec![false; cards.len()];
+        self.conversation_matches = vec![None; cards.len()];
         let query = SearchQuery::parse(&self.query);
         self.error = query.as_ref().err().map(error_text);
         self.card_scores = match query {
@@ -50,8 +52,8 @@ impl SessionSearch {
 
     /// The score of a card, or `None` without a match. A match in the conversation alone has the lowest score.
     pub(super) fn score(&self, card: usize) -> Option<u32> {
-        let is_match = || self.conversation_matches.get(card).filter(|is_match| **is_match).map(|_| 0);
-        self.card_scores.get(card).copied().flatten().map(|score| score + 1).or_else(is_match)
+        let of_text = || self.matching_line(card).map(|_| 0);
+        self.card_scores.get(card).copied().flatten().map(|score| score + 1).or_else(of_text)
     }
 
     /// Whether only the conversation can still match.
@@ -59,10 +61,15 @@ impl SessionSearch {
         self.error.is_none() && self.score(card).is_none()
     }
 
-    pub(super) fn add_match(&mut self, card: usize) {
-        if let Some(is_match) = self.conversation_matches.get_mut(card) {
-            *is_match = true;
+    pub(super) fn add_match(&mut self, hit: &SearchHit) {
+        if let Some(line) = self.conversation_matches.get_mut(hit.card) {
+            *line = Some(hit.line.clone());
         }
+    }
+
+    /// The line of a conversation that matches; empty if it is not known.
+    pub(super) fn matching_line(&self, card: usize) -> Option<&str> {
+        self.conversation_matches.get(card)?.as_deref()
     }
 }
 

@@ -4,7 +4,7 @@ use expect_test::expect;
 use osier_protocol::Card;
 use osier_tree::Header;
 
-use crate::msg::{Action, Msg};
+use crate::msg::{Action, Msg, SearchHit};
 use crate::testing::Harness;
 
 fn card(id: &str, cwd: &str, name: Option<&str>, first: &str, parent: Option<&str>) -> Card {
@@ -282,13 +282,29 @@ fn searches(harness: &mut Harness) -> Vec<String> {
     harness.actions.drain(..).map(describe).collect()
 }
 
+/// The conversation of a card matches.
+fn hit(card: usize) -> Msg {
+    Msg::SearchHit(Some(SearchHit { card, line: String::new() }))
+}
+
+#[test]
+fn a_match_in_a_conversation_shows_its_line() {
+    let mut harness = picker();
+    typed(&mut harness, "milk");
+    let line = "buy oat milk and bread, then call the bakery about the cake".to_owned();
+    harness.update(Msg::SearchHit(Some(SearchHit { card: 1, line })));
+    let text = harness.text();
+    assert!(text.contains("Release  buy oat milk and bread"), "{text}");
+    assert!(text.contains("4 · now · bbbbbbbb"), "the other columns stay: {text}");
+}
+
 #[test]
 fn conversations_are_searched_if_the_card_does_not_match() {
     let mut harness = picker();
     typed(&mut harness, "da");
     assert_eq!(searches(&mut harness), ["da in [1]"]);
     assert_eq!(order(&harness), "ac", "matching cards are listed at once");
-    harness.update(Msg::SearchHit(Some(1)));
+    harness.update(hit(1));
     harness.check(expect![[r#"
 
         ╭─ Sessions this directory · threads · searching messages… ─────────────
@@ -307,7 +323,7 @@ fn conversations_are_searched_if_the_card_does_not_match() {
 fn a_new_query_discards_earlier_results() {
     let mut harness = picker();
     typed(&mut harness, "m");
-    harness.update(Msg::SearchHit(Some(0)));
+    harness.update(hit(0));
     assert_eq!(order(&harness), "ba");
     harness.actions.clear();
     harness.press("'ilk'");
@@ -326,10 +342,10 @@ fn a_new_query_discards_earlier_results() {
 fn the_cursor_stays_on_its_session_while_others_are_found() {
     let mut harness = picker();
     typed(&mut harness, "milk");
-    harness.update(Msg::SearchHit(Some(1)));
-    harness.update(Msg::SearchHit(Some(2)));
+    harness.update(hit(1));
+    harness.update(hit(2));
     harness.press("down");
-    harness.update(Msg::SearchHit(Some(0)));
+    harness.update(hit(0));
     assert_eq!(order(&harness), "abc");
     harness.actions.clear();
     harness.press("enter");
@@ -346,11 +362,11 @@ fn the_first_row_stays_selected_once_a_key_selected_it() {
         harness.press("ctrl+s");
         typed(&mut harness, "milk");
         harness.press(keys);
-        harness.update(Msg::SearchHit(Some(2)));
+        harness.update(hit(2));
         harness.press(keys);
-        harness.update(Msg::SearchHit(Some(1)));
-        harness.update(Msg::SearchHit(Some(0)));
-        harness.update(Msg::SearchHit(Some(0)));
+        harness.update(hit(1));
+        harness.update(hit(0));
+        harness.update(hit(0));
         assert_eq!(order(&harness), "abc", "most recent first, without duplicates");
         harness.actions.clear();
         harness.press("enter");
@@ -365,8 +381,8 @@ fn search_results_are_inserted_in_sort_order() {
     let mut harness = picker();
     typed(&mut harness, "dates");
     harness.press("tab");
-    harness.update(Msg::SearchHit(Some(3)));
-    harness.update(Msg::SearchHit(Some(1)));
+    harness.update(hit(3));
+    harness.update(hit(1));
     let found = order(&harness);
     assert!(found.ends_with("bd"), "below the matching cards: {found}");
     harness.press("ctrl+s ctrl+s ctrl+s");

@@ -157,7 +157,7 @@ impl TreeView {
     /// Rows are in depth-first order, so the descendants of a row follow it.
     fn rows_below(&self) -> usize {
         let below = self.outline.rows.iter().skip(self.selected_row + 1);
-        below.take_while(|row| row.parent.is_some_and(|parent| parent as usize >= self.selected_row)).count()
+        below.take_while(|row| row.parent().is_some_and(|parent| parent >= self.selected_row)).count()
     }
 
     pub(super) fn selected(&self) -> Option<(Seq, EntryId)> {

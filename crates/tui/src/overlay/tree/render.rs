@@ -102,7 +102,7 @@ impl TreeView {
     fn search_line(&self) -> Line {
         let prompt = Line::styled(ColorRole::Accent, "/ ");
         match self.options.search.as_str() {
-            "" => prompt.with(ColorRole::Dim, "type to search"),
+            "" if !self.is_searching => prompt.with(ColorRole::Dim, "type to search"),
             search => prompt.with(ColorRole::Text, search),
         }
     }

@@ -262,6 +262,20 @@ fn typing_searches_and_escape_clears_the_search_first() {
 }
 
 #[test]
+fn in_a_search_letters_are_text_and_a_slash_starts_one() {
+    let search = |keys: &str| rows(keys).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(search("'fooList'"), "/ fooList");
+    assert_eq!(search("'/List'"), "/ List");
+    assert_eq!(search("'/T'"), "/ T");
+    assert_eq!(search("'a/b'"), "/ a/b");
+    assert_eq!(search("'/'"), "/");
+    assert_eq!(search("'/' escape"), "/ type to search");
+    let mut harness = tree(60, 40, TALK);
+    harness.press("'/L' backspace 'L'");
+    assert!(harness.text().contains("save label"), "without a search, L is a key: {}", harness.text());
+}
+
+#[test]
 fn branches_fold_and_unfold() {
     check(
         "ctrl+left",

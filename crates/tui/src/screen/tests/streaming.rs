@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::code::CodeColors;
 use crate::streamed_reply::StreamedReply;
 use crate::testing::random::{any_markdown, piece_lengths, split_pieces};
 use crate::transcript::assistant_pieces;
@@ -202,4 +203,33 @@ fn numbered(blocks: &[(usize, usize)]) -> String {
         }
     }
     text
+}
+
+/// Code is printed before its colors are known. When they arrive, the rows on the screen get them.
+#[test]
+fn code_on_the_screen_gets_its_colors_later() {
+    let mut terminal = Terminal::new();
+    let colors = CodeColors::default();
+    let text = "```rust\nlet a;\nlet b;\nlet c;\nlet d;\nlet e;\nlet f;\n```";
+    let pieces = assistant_pieces(&AssistantView {
+        blocks: vec![ReplyBlockView::Text(text.to_owned())],
+        ..AssistantView::default()
+    });
+    let draw = |terminal: &mut Terminal, pieces: Vec<Piece>| {
+        let options = RenderOptions { width: 12, code: Some(&colors), ..RenderOptions::default() };
+        let output = ScreenOutput { pieces, replaces_history: false };
+        terminal.screen.draw(output, &frame("> "), options, false).unwrap();
+        terminal.read();
+        let screen = terminal.parser.screen();
+        let cell = |row: u16| screen.cell(row, 2).unwrap();
+        (0..5).map(|row| (cell(row).contents().to_owned(), cell(row).fgcolor())).collect::<Vec<_>>()
+    };
+    let plain = draw(&mut terminal, pieces);
+    assert!(plain.iter().all(|cell| *cell == ("l".to_owned(), vt100::Color::Default)), "{plain:?}");
+    colors.answer_requests();
+    let colored = draw(&mut terminal, Vec::new());
+    assert!(
+        colored.iter().all(|(text, color)| text == "l" && *color != vt100::Color::Default),
+        "{colored:?}"
+    );
 }

@@ -75,6 +75,37 @@ fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
 }
 
 #[test]
+fn enter_confirms_a_letter_at_once() {
+    let mut harness = question(60, 20, "touch x", &["bash"]);
+    harness.wait(300);
+    harness.press("y enter");
+    assert_eq!(harness.take_actions(), YES);
+    assert_eq!(harness.state.editor.text(), "");
+
+    let mut harness = question(60, 20, "touch x", &["bash"]);
+    harness.wait(300);
+    harness.press("'yo' enter");
+    assert!(harness.take_actions().contains("text: \"yo\""), "two letters are a message");
+}
+
+#[test]
+fn an_answer_that_was_typed_too_early_is_not_sent_to_the_model() {
+    for draft in ["y", "Yes", "n", "no", "a"] {
+        let mut harness = question(60, 20, "touch x", &["bash"]);
+        harness.press(&format!("'{draft}'"));
+        harness.wait(1000);
+        harness.press("enter");
+        harness.wait(1000);
+        assert_eq!(harness.take_actions(), "", "{draft}");
+        assert_eq!(harness.state.editor.text(), "", "{draft}");
+        assert!(harness.text().contains("Not sent; to answer the question, press"), "{}", harness.text());
+        harness.press("y");
+        harness.wait(300);
+        assert_eq!(harness.take_actions(), YES, "{draft}");
+    }
+}
+
+#[test]
 fn the_draft_can_be_edited_while_a_question_is_visible() {
     let mut harness = Harness::with_session(60, 20, "say go");
     harness.event(ClientEvent::TurnStarted);

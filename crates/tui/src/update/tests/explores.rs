@@ -1,7 +1,7 @@
 //! Tries of a prompt: the table while they run, and what stays on the screen.
 
-use osier_protocol::ClientEvent;
 use osier_protocol::explore::{ExploreReport, TryPlace, TryReport, TryStatus};
+use osier_protocol::{ClientEvent, MoveEvent, MoveReason};
 
 use crate::testing::Harness;
 
@@ -34,13 +34,41 @@ fn a_table_shows_the_tries_while_they_run_and_stays_when_they_ended() {
     let text = harness.text();
     assert!(text.contains("● explore  make it faster"), "{text}");
     assert!(text.contains("try  status     files  tests"), "{text}");
-    assert!(text.contains("1    completed  2      3 ok"), "{text}");
-    assert!(text.contains("2    running    2      1 of 3 failed"), "{text}");
+    assert!(text.contains("✓ 1    completed  2      3 ok"), "{text}");
+    assert!(text.contains("● 2    running    2      1 of 3 failed"), "{text}");
     assert!(text.contains("faster.") && !text.contains("\u{1b}[31m"), "{text}");
     harness.event(report(TryStatus::Completed, TryStatus::Failed));
     assert!(!harness.state.activity.is_active());
     let text = harness.text();
     assert!(text.contains("2    failed") && text.contains("/explore keep 1"), "{text}");
+}
+
+#[test]
+fn the_table_stays_when_the_session_returns_to_where_it_was() {
+    let mut harness = Harness::with_session(110, 24, "say a");
+    harness.event(report(TryStatus::Completed, TryStatus::Running));
+    harness.event(report(TryStatus::Completed, TryStatus::Completed));
+    harness.take_actions();
+    harness.event(ClientEvent::Moved(MoveEvent {
+        seq: None,
+        new_leaf_id: None,
+        old_leaf_id: None,
+        reason: MoveReason::Move,
+        summary_entry: None,
+        from_hook: false,
+    }));
+    assert_eq!(harness.take_actions(), "");
+    assert!(harness.text().contains("/explore keep 1"));
+}
+
+#[test]
+fn on_a_narrow_screen_each_try_has_two_lines() {
+    let mut harness = Harness::with_session(40, 14, "say a");
+    harness.event(report(TryStatus::Completed, TryStatus::Running));
+    let text = harness.text();
+    assert!(text.contains("  ├─ ✓ 1 completed  2 files · tests 3 ok"), "{text}");
+    assert!(text.contains("  │    It is"), "{text}");
+    assert!(text.contains("  └─ ● 2 running"), "{text}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn help_fits_a_small_screen() {
         │   alt+enter
         │     while a turn runs: send when it
         │     ends; otherwise insert a newline
-        ╰─ ↑↓ scroll, 190 more lines ───────────
+        ╰─ ↑↓ scroll, 193 more lines ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("end escape");

@@ -2,9 +2,9 @@
 
 use expect_test::expect;
 use osier_protocol::query::SessionStatus;
-use osier_protocol::{ClientEvent, MoveReply, Prompt, TurnOutcome};
+use osier_protocol::{ClientEvent, CommandReply, MoveReply, Prompt, TurnOutcome};
 
-use crate::msg::{JoinedSession, Msg, SessionSwitch, SwitchKind};
+use crate::msg::{CommandPurpose, JoinedSession, Msg, SessionSwitch, SwitchKind};
 use crate::testing::Harness;
 
 fn switched(how: SwitchKind, stopped: bool) -> String {
@@ -165,10 +165,48 @@ fn the_status_of_a_session_that_was_left_is_ignored() {
 }
 
 #[test]
+fn a_damaged_log_is_reported_once_when_its_session_is_opened() {
+    let mut harness = Harness::with_session(60, 20, "say a; reply b");
+    let status = SessionStatus { invalid_lines: 2, ..harness.state.status.clone() };
+    harness.state.status = SessionStatus::default();
+    harness.update(Msg::Status(Box::new(status.clone())));
+    harness.update(Msg::Status(Box::new(status)));
+    let text = harness.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "2 lines of this session are damaged and left out; `osier sessions verify 5e551011` lists";
+    assert_eq!(text.matches(note).count(), 1, "{text}");
+}
+
+#[test]
 fn a_lost_connection_is_shown_until_it_is_made_again() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.update(Msg::Connection(Some("reconnecting…".to_owned())));
     assert!(harness.text().contains("reconnecting…"), "{}", harness.text());
     harness.update(Msg::Connection(None));
     assert!(!harness.text().contains("reconnecting…"), "{}", harness.text());
+}
+
+#[test]
+fn a_prompt_without_a_connection_is_shown_until_it_is_answered() {
+    let mut harness = Harness::with_session(60, 12, "say a; reply b");
+    harness.update(Msg::Connection(Some("reconnecting…".to_owned())));
+    harness.submit("are you there?");
+    assert!(harness.text().contains("to send: are you there?"), "{}", harness.text());
+    let reply = Box::new(Ok(CommandReply::Queued));
+    harness.update(Msg::Replied(CommandPurpose::Prompt("are you there?".to_owned()), reply));
+    assert!(!harness.text().contains("to send"), "{}", harness.text());
+}
+
+#[test]
+fn questions_that_are_no_longer_open_disappear_when_the_session_is_joined_again() {
+    let mut harness = Harness::with_session(70, 12, "say a");
+    let question = || osier_protocol::Question::Continue { model_calls: 200 };
+    for id in [1, 2] {
+        harness.event(ClientEvent::Asked { id, question: Box::new(question()), agent: None });
+    }
+    let open = osier_protocol::OpenQuestion { id: 2, question: question(), agent: None };
+    let joined = JoinedSession { open_questions: vec![open], ..JoinedSession::default() };
+    harness.update(Msg::Joined(Box::new(joined)));
+    assert_eq!(harness.state.overlays.len(), 1);
+    harness.update(Msg::Joined(Box::default()));
+    assert!(harness.state.overlays.is_empty());
 }

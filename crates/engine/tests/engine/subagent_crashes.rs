@@ -1,0 +1,101 @@
+//! Tasks after the death of the process that ran them: they are shown as interrupted, and continued or ended.
+
+use futures_util::StreamExt;
+use osier_protocol::subagents::SubagentProjection;
+use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
+use serde_json::json;
+
+use crate::subagents::{Delegation, batches, config, spec};
+use crate::support::TestEngine;
+
+/// A session whose process died: of three tasks, the first has ended, the second has only its prompt, the third nothing.
+struct DeadProcess {
+    engine: TestEngine,
+    id: String,
+    before: SubagentProjection,
+    /// The file of the first task.
+    first: Vec<u8>,
+}
+
+async fn dead_process() -> DeadProcess {
+    let tasks = json!([{ "prompt": "answer one" }, { "prompt": "answer two" }, { "prompt": "answer three" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    run.until_end().await;
+    let before = run.batches().await.remove(0);
+    let sessions: Vec<String> =
+        before.task_panels.iter().map(|panel| panel.session_id.clone().unwrap()).collect();
+    let session_of = |at: usize| sessions[at].clone();
+    let Delegation { engine, live, client, events } = run;
+    let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
+    drop((client, events, live));
+    let closed = |name: String| {
+        let engine = &engine;
+        async move {
+            while engine.engine.live_session("file", &name).is_some() {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    for session in [id.clone(), session_of(0), session_of(1), session_of(2)] {
+        closed(session).await;
+    }
+    let cut = |file: &std::path::Path, keep: &dyn Fn(&str) -> bool| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let kept: Vec<&str> = text.lines().take_while(|line| keep(line)).collect();
+        std::fs::write(file, kept.join("\n") + "\n").unwrap();
+    };
+    cut(&file, &|line| !line.contains(r#""type":"subagent_result""#));
+    let second = engine.find(&session_of(1)).await.opened.file.unwrap();
+    cut(&second, &|line| !line.contains(r#""role":"assistant""#));
+    let third = engine.find(&session_of(2)).await.opened.file.unwrap();
+    std::fs::remove_file(third).unwrap();
+    let first = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
+    DeadProcess { engine, id, before, first }
+}
+
+#[tokio::test]
+async fn resuming_runs_only_the_tasks_that_did_not_end() {
+    let DeadProcess { engine, id, before, first: first_before } = dead_process().await;
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    let interrupted = batches(&client).await.remove(0);
+    assert_eq!(interrupted.status, "interrupted");
+    assert!(interrupted.task_panels.iter().all(|panel| panel.status == "interrupted"));
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Resume).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = batches(&client).await.remove(0);
+    let summaries: Vec<&str> = after.task_panels.iter().map(|panel| panel.summary.as_str()).collect();
+    assert_eq!((after.status.as_str(), summaries), ("completed", vec!["one", "two", "three"]));
+    assert_eq!(after.batch_id, before.batch_id);
+    let first_after = std::fs::read(
+        engine.find(before.task_panels[0].session_id.as_deref().unwrap()).await.opened.file.unwrap(),
+    )
+    .unwrap();
+    assert_eq!(first_before, first_after, "the task that had ended did not run again");
+    let QueryAnswer::LastReply { reply } = client.query(SessionQuery::LastReply).await.unwrap() else {
+        panic!()
+    };
+    assert!(reply.unwrap().text.contains("three"));
+}
+
+#[tokio::test]
+async fn a_new_prompt_ends_an_interrupted_batch() {
+    let DeadProcess { engine, id, before, .. } = dead_process().await;
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    assert_eq!(batches(&client).await[0].status, "interrupted");
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::prompt("answer something else")).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = batches(&client).await.remove(0);
+    assert_eq!((after.status.as_str(), &after.batch_id), ("cancelled", &before.batch_id));
+    assert_eq!(
+        after.diagnostics.selected_source,
+        osier_protocol::subagents::ProjectionSource::SubagentResult
+    );
+    let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
+    assert_eq!(statuses, ["completed", "failed", "failed"]);
+    assert!(after.task_panels[1].error.as_deref().unwrap().contains("interrupted"));
+    assert_eq!(after.usage.total_tokens, 15, "only the first task called the model");
+}

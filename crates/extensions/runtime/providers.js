@@ -1,0 +1,87 @@
+// `pi.registerProvider`: models of an extension. Osier calls them over the network, or the extension streams replies itself.
+
+import { requireModule } from "osier:commonjs.js";
+import { handle, notice } from "osier:primitives.js";
+
+const providers = new Map();
+
+const plainModel = ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens }) => ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens });
+
+/** `registerProvider(name, config)`, or one object with everything. */
+export function registerProvider(first, second) {
+	const name = typeof first === "string" ? first : (first?.id ?? first?.name);
+	const config = typeof first === "string" ? second : first;
+	if (typeof name !== "string" || !name) throw new Error("A provider needs a name");
+	if (config === null || typeof config !== "object") throw new Error(`The provider "${name}" has no configuration`);
+	const { baseUrl, apiKey, api, headers, authHeader, models, streamSimple } = config;
+	providers.set(name, config);
+	for (const field of ["oauth", "refreshModels"]) {
+		if (config[field]) requireModule("osier:screen.js").unsupported(`pi.registerProvider: ${field}`);
+	}
+	notice("registerProvider", {
+		id: name,
+		name: config.name,
+		baseUrl,
+		apiKey,
+		api,
+		headers,
+		authHeader: !!authHeader,
+		models: models?.map(plainModel),
+		streams: typeof streamSimple === "function",
+	});
+}
+
+export function unregisterProvider(name) {
+	if (providers.delete(name)) notice("unregisterProvider", { id: name });
+}
+
+/** Events are sent together, at most so often, in milliseconds. */
+const INTERVAL = 10;
+
+function createSender(token) {
+	let waiting = [];
+	let timer;
+	const flush = () => {
+		clearTimeout(timer);
+		timer = undefined;
+		if (waiting.length) notice("provider.events", { token, events: waiting });
+		waiting = [];
+	};
+	return {
+		push(event) {
+			waiting.push(event);
+			timer ??= setTimeout(flush, INTERVAL);
+		},
+		flush,
+	};
+}
+
+/** What Osier needs of an event. The message so far is left out. */
+function plainEvent({ type, contentIndex, delta, partial }) {
+	const event = { type, contentIndex, delta };
+	if (type === "toolcall_start") {
+		const call = partial?.content?.[contentIndex];
+		Object.assign(event, { id: call?.id, name: call?.name });
+	}
+	return event;
+}
+
+handle("provider.stream", async ({ token, provider, model, context, options }, controller) => {
+	const config = providers.get(provider);
+	if (!config?.streamSimple) throw new Error(`the provider ${provider} is not registered`);
+	const full = { ...config.models?.find(({ id }) => id === model.id), ...model, baseUrl: config.baseUrl, api: config.api ?? model.api };
+	const stream = await config.streamSimple(full, context, { ...options, apiKey: options.apiKey ?? config.apiKey, signal: controller.signal });
+	const sender = createSender(token);
+	let last;
+	try {
+		for await (const event of stream) {
+			if (event.type === "done" || event.type === "error") last = event;
+			else sender.push(plainEvent(event));
+		}
+	} finally {
+		sender.flush();
+	}
+	const message = last?.message ?? last?.error ?? (await stream.result?.());
+	if (!message) throw new Error(`the stream of the provider ${provider} ended without a message`);
+	return message;
+});

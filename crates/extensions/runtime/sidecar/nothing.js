@@ -1,0 +1,1 @@
+// Stands for modules that Node does not need.

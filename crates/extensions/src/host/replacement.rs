@@ -1,0 +1,144 @@
+//! Replacing the session: `ctx.newSession`, `ctx.fork` and `ctx.switchSession`. The client opens the other session. From then on, what
+//! the extensions of the old session ask for concerns the new one, until their commands have ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_engine::session_location;
+use osier_protocol::{EntryId, RequestedSession};
+use osier_session::Session;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::calls::ExtensionCall;
+use super::session::SessionExtensions;
+use super::{ExtensionHost, ExtensionMode};
+use crate::frame::Failure;
+
+/// How long a client may take to open a session.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How far a session is on its way to be replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Replacement {
+    /// Learns whether the other session was opened.
+    waiting: Option<oneshot::Sender<bool>>,
+    /// The extensions of the session that was opened instead.
+    successor: Option<Arc<SessionExtensions>>,
+    /// Commands that run.
+    commands: usize,
+    /// The processes end with the last command.
+    ends: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct SwitchParams {
+    path: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkParams {
+    entry_id: EntryId,
+    #[serde(default)]
+    position: Option<String>,
+}
+
+/// Opens another session. `cancelled` if a handler refused it, or if no client can.
+pub(super) async fn replace(call: &ExtensionCall, method: &str) -> Result<Value, Failure> {
+    let wanted = match method {
+        "agent.newSession" => RequestedSession::New,
+        "agent.switchSession" => {
+            let SwitchParams { path } = call.params()?;
+            RequestedSession::Named { name: path }
+        }
+        _ => {
+            let ForkParams { entry_id, position } = call.params()?;
+            RequestedSession::Fork { entry_id, includes_entry: position.as_deref() == Some("at") }
+        }
+    };
+    let can_open = matches!(call.session.options.mode, ExtensionMode::Terminal | ExtensionMode::Rpc);
+    let Some(worker) = call.session.worker().filter(|_| can_open) else {
+        return Ok(json!({ "cancelled": true }));
+    };
+    let (sender, opened) = oneshot::channel();
+    call.session.replacement().waiting = Some(sender);
+    worker.request_session(wanted);
+    drop(worker);
+    let opened = tokio::time::timeout(OPEN_TIMEOUT, opened).await;
+    let Ok(opened) = opened else {
+        // A session that is opened later has nothing to do with this.
+        call.session.replacement().waiting = None;
+        return Err(Failure::new("no client opened the session"));
+    };
+    let opened = opened.unwrap_or(false);
+    Ok(json!({ "cancelled": !opened }))
+}
+
+impl SessionExtensions {
+    /// The extensions that calls of this session's extensions concern.
+    pub(super) fn current(self: &Arc<SessionExtensions>) -> Arc<SessionExtensions> {
+        self.replacement().successor.clone().unwrap_or_else(|| self.clone())
+    }
+
+    /// A handler refused to leave the session.
+    pub(super) fn refuse_replacement(&self) {
+        if let Some(waiting) = self.replacement().waiting.take() {
+            // The command may have ended.
+            let _ = waiting.send(false);
+        }
+    }
+
+    pub(super) fn command_started(&self) {
+        self.replacement().commands += 1;
+    }
+
+    pub(super) fn command_ended(&self) {
+        let ends = {
+            let mut replacement = self.replacement();
+            replacement.commands -= 1;
+            if replacement.commands == 0 {
+                // Other clients may still use the old session.
+                replacement.successor = None;
+            }
+            replacement.ends && replacement.commands == 0
+        };
+        if ends {
+            self.close();
+        }
+    }
+
+    /// Ends the processes, at the latest when the commands have ended that replaced the session.
+    pub(super) fn close_after_commands(&self) {
+        let now = {
+            let mut replacement = self.replacement();
+            replacement.ends = true;
+            replacement.successor.is_none() || replacement.commands == 0
+        };
+        if now {
+            self.close();
+        }
+    }
+}
+
+impl ExtensionHost {
+    /// A client opened a session after it left another one.
+    pub(super) fn connect_successor(&self, previous: &str, new: &Arc<SessionExtensions>) {
+        let slots: Vec<_> = self.lock().values().cloned().collect();
+        let is_previous = |session: &Session| session_location(session) == previous;
+        let old = slots.iter().filter_map(|slot| slot.get()).find(|old| is_previous(&old.session));
+        let Some(old) = old.filter(|old| !Arc::ptr_eq(old, new)) else { return };
+        let waiting = {
+            let mut replacement = old.replacement();
+            let waiting = replacement.waiting.take();
+            if waiting.is_some() && replacement.commands > 0 {
+                replacement.successor = Some(new.clone());
+            }
+            waiting
+        };
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(true);
+        }
+    }
+}

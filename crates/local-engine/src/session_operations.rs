@@ -1,0 +1,130 @@
+//! Operations on stored sessions, with the names of a NetaClaw session tree.
+
+use std::path::Path;
+
+use osier_engine::{
+    ActivePath, AppendParent, CommitOutcome, EngineError, EntryPage, EntryPlacement, NewCompaction,
+    SessionInit, SessionUpdate,
+};
+use osier_protocol::session_operation::{NewStoredSession, Placement, PropertyChanges, SessionOperation};
+use osier_protocol::{JsonText, SessionRef};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::error::LocalEngineError;
+use crate::local_engine::LocalEngine;
+
+/// The most entries in one page.
+const MAX_PAGE: usize = 1000;
+const DEFAULT_PAGE: usize = 100;
+
+impl LocalEngine {
+    pub(crate) async fn create_session(&self, new: NewStoredSession) -> Result<JsonText, LocalEngineError> {
+        let home = self.home();
+        let store = new.store.unwrap_or_else(|| home.default_store().to_owned());
+        let default = || self.options.directories.list().first().unwrap_or(&home.cwd);
+        let cwd = new.cwd.unwrap_or_else(|| default().to_string_lossy().into_owned());
+        self.options.directories.check_new(Path::new(&cwd))?;
+        let sessions = self.engine().sessions(&store).ok_or(EngineError::StoreNotFound { store })?;
+        let init = SessionInit { id: new.id, cwd, agent_id: new.agent_id, title: new.title };
+        Ok(json_text(&sessions.create(init).await?))
+    }
+
+    pub(crate) async fn run_operation(
+        &self,
+        session: &SessionRef,
+        operation: SessionOperation,
+    ) -> Result<JsonText, LocalEngineError> {
+        let session = self.engine().operations(self.stored_session(session).await?);
+        let outcome = match operation {
+            SessionOperation::GetSession => return Ok(json_text(&session.describe().await?)),
+            SessionOperation::UpdateSession(changes) => {
+                let PropertyChanges { title, status, cwd, agent_id, metadata } = changes;
+                if let Some(cwd) = &cwd {
+                    self.options.directories.check_new(Path::new(cwd))?;
+                }
+                let update = SessionUpdate { title, status, cwd, agent_id, metadata };
+                return Ok(json_text(&session.update(update).await?));
+            }
+            SessionOperation::ListEntries { after, limit } => {
+                let limit = limit.unwrap_or(DEFAULT_PAGE).min(MAX_PAGE);
+                let EntryPage { entries, revision } = session.list_entries(after, Some(limit)).await?;
+                let end = after.saturating_add(limit);
+                let next = (end < revision).then_some(end);
+                return Ok(json_text(
+                    &json!({ "revision": revision, "entries": raw(entries), "next": next }),
+                ));
+            }
+            SessionOperation::GetActivePath => {
+                let ActivePath { entries, broken } = session.active_path().await?;
+                let broken = broken.map(|error| error.to_string());
+                return Ok(json_text(&json!({ "entries": raw(entries), "broken": broken })));
+            }
+            SessionOperation::CreateBranchedSession { leaf_id } => {
+                return Ok(json_text(&session.create_branched(leaf_id.as_deref()).await?));
+            }
+            SessionOperation::AppendEntry { entry } => session.append_entry(&bytes(&entry)).await?,
+            SessionOperation::AppendMessage { message, placement } => {
+                session.append_message(&to_placement(placement), &bytes(&message)).await?
+            }
+            SessionOperation::AppendThinkingLevelChange { thinking_level, placement } => {
+                session.append_thinking_level(&to_placement(placement), &thinking_level).await?
+            }
+            SessionOperation::AppendModelChange { provider, model_id, placement } => {
+                session.append_model_change(&to_placement(placement), &provider, &model_id).await?
+            }
+            SessionOperation::AppendCompaction {
+                summary,
+                first_kept_entry_id: first_kept,
+                tokens_before,
+                details,
+                placement,
+            } => {
+                let extra = details.map(|details| ("details".to_owned(), details)).into_iter().collect();
+                let compaction = NewCompaction { summary, first_kept, tokens_before, extra };
+                session.append_compaction(&to_placement(placement), &compaction).await?
+            }
+            SessionOperation::AppendBranchSummary { from_id, summary, placement } => {
+                session.append_branch_summary(&to_placement(placement), &from_id, &summary).await?
+            }
+            SessionOperation::UpdateEntry { entry_id, status, payload } => {
+                session.update_entry(&entry_id, &status, &payload).await?
+            }
+        };
+        stored_entry(outcome)
+    }
+}
+
+fn stored_entry(outcome: CommitOutcome) -> Result<JsonText, LocalEngineError> {
+    let stored = match outcome {
+        CommitOutcome::Cancelled => return Err(EngineError::Refused.into()),
+        CommitOutcome::Nothing => json!({ "id": null, "existed": true, "revision": null }),
+        CommitOutcome::Stored(stored) => {
+            json!({ "id": stored.id, "existed": stored.existed, "revision": stored.version.entries })
+        }
+    };
+    Ok(json_text(&stored))
+}
+
+fn to_placement(placement: Placement) -> EntryPlacement {
+    let parent = match placement.parent_id {
+        None => AppendParent::Leaf,
+        Some(None) => AppendParent::Root,
+        Some(Some(id)) => AppendParent::Entry(id.to_string()),
+    };
+    EntryPlacement { parent, id: placement.entry_id }
+}
+
+/// Entries as they are stored.
+fn raw(entries: Vec<Vec<u8>>) -> Vec<Option<Box<RawValue>>> {
+    let raw = |entry| RawValue::from_string(String::from_utf8(entry).ok()?).ok();
+    entries.into_iter().map(raw).collect()
+}
+
+fn bytes(json: &JsonText) -> Vec<u8> {
+    serde_json::to_vec(json).unwrap_or_default()
+}
+
+fn json_text(value: &Value) -> JsonText {
+    JsonText::from_json(value.to_string().into_bytes()).expect("a value is valid JSON")
+}

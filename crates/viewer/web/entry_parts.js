@@ -1,0 +1,78 @@
+// @ts-check
+// Parts of an entry that both pages draw: who wrote it and when, other continuations, code that is copied, images that are enlarged.
+
+import { announce, element } from "./dom.js";
+import { SessionStore } from "./state.js";
+
+/** @typedef {import("./state.js").Row} Row */
+
+/** @type {Record<string, string>} */
+const AUTHORS = {
+  user: "You",
+  assistant: "Assistant",
+  toolResult: "Result",
+  bashExecution: "Command",
+  custom: "Extension",
+  system: "System prompt",
+  custom_message: "Extension",
+  compaction: "Compaction",
+  branch_summary: "Branch summary",
+  backtrack: "Backtrack",
+  subagent_batch: "Sub-agents",
+  subagent_result: "Sub-agents",
+  model_change: "",
+  thinking_level_change: "",
+};
+
+/** @param {Row} entry */
+export function authorOf(entry) {
+  if (entry.role === "toolResult") return entry.preview.replace(/^\[(.*)\]$/su, "$1");
+  return AUTHORS[entry.type === "message" ? entry.role ?? "" : entry.type] ?? "Message";
+}
+
+/** @param {string | undefined} timestamp */
+export function drawTime(timestamp) {
+  const date = timestamp ? new Date(timestamp) : null;
+  if (!date || Number.isNaN(date.getTime())) return element("span", {}, "#");
+  const text = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return element("time", { datetime: timestamp, title: date.toLocaleString() }, text);
+}
+
+export function drawMenuButton() {
+  return element("button", { type: "button", class: "entry-menu quiet", "aria-label": "Actions of this entry", "aria-haspopup": "menu", title: "Actions (m)" }, "⋯");
+}
+
+/** Shows which of several continuations this is, and leads to the others. */
+export function drawSwitch(/** @type {SessionStore} */ store, /** @type {number[]} */ others, /** @type {number} */ at) {
+  const step = (/** @type {number} */ by, /** @type {string} */ sign, /** @type {string} */ name) => {
+    const other = others[at + by];
+    const id = other === undefined ? null : store.entries[other].id;
+    return element("button", { type: "button", "data-show": id, disabled: id === null, "aria-label": name }, sign);
+  };
+  const text = `${at + 1}/${others.length}`;
+  const title = `Branch ${at + 1} of ${others.length}`;
+  return element("span", { class: "switch", title }, step(-1, "‹", "Previous branch"), text, step(1, "›", "Next branch"));
+}
+
+/** @param {Element} button */
+export async function copyCode(button) {
+  const code = [...(button.parentElement?.querySelectorAll("code") ?? [])].map((part) => part.textContent).join("\n");
+  try {
+    await navigator.clipboard.writeText(code);
+    announce("Copied");
+  } catch {
+    announce("Cannot copy: the browser does not allow it here");
+  }
+}
+
+/** Shows an image as large as the window, or as it was. @param {Element} button */
+export function toggleZoom(button) {
+  button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+}
+
+/** Ends the enlargement of images. Returns whether there was one. */
+export function endZoom() {
+  const open = [...document.querySelectorAll("button.zoom[aria-pressed=true]")];
+  open.forEach(toggleZoom);
+  return open.length > 0;
+}
