@@ -36,8 +36,8 @@ fn each_side_shows_messages_files_and_cost() {
         76,
         expect![[r#"
             Common ancestor: 00000002
-            00000008 [files]                     │ 0000000f
-            6 messages, 220 tokens, $0.220       │ 5 messages, 220 tokens, $0.220
+            [files]                              │ 试试数据库 please
+            00000008: 6 messages, 220 tokens, $… │ 0000000f: 5 messages, 220 tokens, $…
                                                  │
             user: "Try files."                   │ user: "试试数据库 please"
             [read: notes.md]                     │ [write: b.rs]
@@ -64,35 +64,35 @@ fn narrow_width_stacks_the_branches() {
         "The database is slow.",
         40,
         expect![[r#"
-        Common ancestor: 00000002
-        00000007
-        5 messages, 220 tokens, $0.220
+            Common ancestor: 00000002
+            Try files.
+            00000007: 5 messages, 220 tokens, $0.220
 
-        user: "Try files."
-        [read: notes.md]
-        [edit: a.rs]
-        assistant: "Files work."
+            user: "Try files."
+            [read: notes.md]
+            [edit: a.rs]
+            assistant: "Files work."
 
-        changed:
-          a.rs
+            changed:
+              a.rs
 
-        read:
-          notes.md
+            read:
+              notes.md
 
-        0000000f
-        5 messages, 220 tokens, $0.220
+            试试数据库 please
+            0000000f: 5 messages, 220 tokens, $0.220
 
-        user: "试试数据库 please"
-        [write: b.rs]
-        [edit: a.rs]
-        assistant: "The database is slow."
+            user: "试试数据库 please"
+            [write: b.rs]
+            [edit: a.rs]
+            assistant: "The database is slow."
 
-        changed:
-          a.rs
-          b.rs
+            changed:
+              a.rs
+              b.rs
 
-        Changed in both: a.rs
-    "#]],
+            Changed in both: a.rs
+        "#]],
     );
 }
 
@@ -104,13 +104,13 @@ fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
         "d",
         60,
         expect![[r#"
-        Common ancestor: 00000002
-        00000002                     │ 00000004
-        0 messages, 0 tokens, $0     │ 2 messages, 110 tokens, $0.…
-                                     │
-                                     │ user: "c"
-                                     │ assistant: "d"
-    "#]],
+            Common ancestor: 00000002
+            no messages                  │ c
+            00000002: 0 messages, 0 tok… │ 00000004: 2 messages, 110 t…
+                                         │
+                                         │ user: "c"
+                                         │ assistant: "d"
+        "#]],
     );
     check(
         "say a; root; say b",
@@ -118,12 +118,12 @@ fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
         "b",
         60,
         expect![[r#"
-        No common ancestor
-        00000001                     │ 00000003
-        1 message, 0 tokens, $0      │ 1 message, 0 tokens, $0
-                                     │
-        user: "a"                    │ user: "b"
-    "#]],
+            No common ancestor
+            a                            │ b
+            00000001: 1 message, 0 toke… │ 00000003: 1 message, 0 toke…
+                                         │
+            user: "a"                    │ user: "b"
+        "#]],
     );
 }
 

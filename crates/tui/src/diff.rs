@@ -1,9 +1,12 @@
-//! Draws diffs: line numbers, a background for changed lines, a stronger one for changed words. On a wide terminal the old and
-//! the new text are side by side.
+//! Draws diffs: line numbers, the colors of code, a background for changed lines, a stronger one for changed words. On a wide
+//! terminal the old and the new text are side by side.
 
 mod hunk;
 mod words;
 
+use osier_highlight::Language;
+
+use crate::code::{CodeColors, code_lines};
 use crate::text::{Line, Style, hard_wrap, sanitize};
 use crate::theme::ColorRole;
 use hunk::{DiffRow, RowKind, parse_rows};
@@ -14,19 +17,36 @@ const MIN_SIDE_BY_SIDE_COLUMNS: usize = 110;
 /// Marks the rows of a wrapped line.
 const CONTINUED: &str = "↳ ";
 
+/// The code of the file that a diff changes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DiffCode<'a> {
+    language: &'a str,
+    colors: Option<&'a CodeColors>,
+}
+
+impl<'a> DiffCode<'a> {
+    pub(crate) fn of_file(path: &'a str, colors: Option<&'a CodeColors>) -> DiffCode<'a> {
+        DiffCode { language: Language::name_of_file(path), colors }
+    }
+}
+
 /// The rows of a diff for this many columns.
-pub(crate) fn diff_lines(diff: &str, columns: usize) -> Vec<Line> {
+pub(crate) fn diff_lines(diff: &str, columns: usize, code: DiffCode<'_>) -> Vec<Line> {
     let diff = sanitize(diff);
     let rows = parse_rows(diff.trim_end_matches('\n'));
     match rows.iter().any(|row| row.kind == RowKind::Removed) && columns >= MIN_SIDE_BY_SIDE_COLUMNS {
-        true => side_by_side(&rows, columns),
-        false => draw_rows(&rows).iter().flat_map(|line| wrap_row(line, columns)).collect(),
+        true => side_by_side(&rows, columns, code),
+        false => draw_rows(&rows, &colored_texts(&rows, code))
+            .iter()
+            .flat_map(|line| wrap_row(line, columns))
+            .collect(),
     }
 }
 
 /// The rows of a diff, one per line of it, not wrapped.
-pub(crate) fn diff_rows(diff: &str) -> Vec<Line> {
-    draw_rows(&parse_rows(diff))
+pub(crate) fn diff_rows(diff: &str, code: DiffCode<'_>) -> Vec<Line> {
+    let rows = parse_rows(diff);
+    draw_rows(&rows, &colored_texts(&rows, code))
 }
 
 /// A line of a diff without numbers, colored by its first character.
@@ -40,33 +60,90 @@ pub(crate) fn diff_line(line: &str) -> Line {
     Line::styled(role, line)
 }
 
-fn draw_rows(rows: &[DiffRow<'_>]) -> Vec<Line> {
+fn draw_rows(rows: &[DiffRow<'_>], texts: &[Line]) -> Vec<Line> {
     let digits = number_width(rows);
-    let words = changed_words(rows);
-    rows.iter().zip(words).map(|(row, words)| draw_row(row, digits, &words)).collect()
+    let parts = changed_words(rows).into_iter().zip(texts);
+    rows.iter().zip(parts).map(|(row, (words, text))| draw_row(row, digits, &words, text.clone())).collect()
 }
 
 fn number_width(rows: &[DiffRow<'_>]) -> usize {
     rows.iter().filter_map(|row| row.number).max().map_or(0, |most| most.to_string().len())
 }
 
+/// The text of each row as code. The old and the new text of a hunk are highlighted on their own: each is code, their mixture is not.
+fn colored_texts(rows: &[DiffRow<'_>], code: DiffCode<'_>) -> Vec<Line> {
+    let plain = |row: &DiffRow<'_>| match row.kind {
+        RowKind::Added => Line::styled(ColorRole::Added, row.text),
+        RowKind::Removed => Line::styled(ColorRole::Removed, row.text),
+        _ => Line::styled(ColorRole::Text, row.text),
+    };
+    let mut texts: Vec<Line> = rows.iter().map(plain).collect();
+    if code.colors.is_none() || Language::is_plain_text(code.language) {
+        return texts;
+    }
+    let mut color = |side: &[usize]| {
+        let text: Vec<&str> = side.iter().map(|at| rows[*at].text).collect();
+        for (at, line) in side.iter().zip(code_lines(code.language, &text.join("\n"), code.colors)) {
+            if line.plain() == texts[*at].plain() {
+                texts[*at] = line;
+            }
+        }
+    };
+    let mut start = 0;
+    for hunk in rows.split(|row| row.kind == RowKind::Gap) {
+        let of = |kinds: [RowKind; 2]| -> Vec<usize> {
+            (start..start + hunk.len()).filter(|at| kinds.contains(&rows[*at].kind)).collect()
+        };
+        color(&of([RowKind::Context, RowKind::Removed]));
+        color(&of([RowKind::Context, RowKind::Added]));
+        start += hunk.len() + 1;
+    }
+    texts
+}
+
 /// A row: its number, its sign and its text. `words` are the parts of the text with whether they changed.
-fn draw_row(row: &DiffRow<'_>, digits: usize, words: &[(bool, &str)]) -> Line {
+fn draw_row(row: &DiffRow<'_>, digits: usize, words: &[(bool, &str)], text: Line) -> Line {
     let number = row.number.map(|number| number.to_string()).unwrap_or_default();
-    let line = Line::styled(ColorRole::Dim, &format!("{number:>digits$} "));
+    let mut line = Line::styled(ColorRole::Dim, &format!("{number:>digits$} "));
     let (sign, role, background, word) = match row.kind {
         RowKind::Added => ("+", ColorRole::Added, ColorRole::AddedBg, ColorRole::AddedWordBg),
         RowKind::Removed => ("-", ColorRole::Removed, ColorRole::RemovedBg, ColorRole::RemovedWordBg),
-        RowKind::Context => return line.with(ColorRole::Text, &format!("  {}", row.text)),
+        RowKind::Context => {
+            line.push(ColorRole::Text, "  ");
+            line.spans.extend(text.spans);
+            return line;
+        }
         RowKind::Note => return Line::styled(ColorRole::Dim, row.text),
         RowKind::Gap => return Line::styled(ColorRole::Border, &format!("{:>digits$} ", "⋮")),
     };
-    let mut line = line.with(Style::from(role).bold(), &format!("{sign} "));
-    for (is_changed, text) in words {
-        let style = Style { background: is_changed.then_some(word), ..role.into() };
-        line.push(style, text);
-    }
+    line.push(Style::from(role).bold(), &format!("{sign} "));
+    // A changed word has the color of the change, other words have the colors of code.
+    let changed = Style { background: Some(word), ..role.into() };
+    line.spans.extend(restyled(text, words, changed).spans);
     line.filled(background)
+}
+
+/// A line whose changed parts have another style. The parts make up its text.
+fn restyled(text: Line, parts: &[(bool, &str)], changed: Style) -> Line {
+    let mut line = Line::new();
+    let mut spans = text.spans.into_iter();
+    let mut span = spans.next();
+    for (is_changed, part) in parts {
+        let mut part = *part;
+        while let Some(current) = span.as_mut().filter(|_| !part.is_empty()) {
+            let length = part.len().min(current.text.len());
+            let (Some((shown, rest)), Some(left)) = (part.split_at_checked(length), current.text.get(length..)) else {
+                break;
+            };
+            line.push(if *is_changed { changed } else { current.style }, shown);
+            part = rest;
+            current.text = left.to_owned();
+            if current.text.is_empty() {
+                span = spans.next();
+            }
+        }
+    }
+    line
 }
 
 /// Wraps a row; the rest of its text is below the text.
@@ -82,9 +159,10 @@ fn wrap_row(line: &Line, columns: usize) -> Vec<Line> {
 }
 
 /// The old text on the left, the new text on the right. Rows that replace each other stand side by side.
-fn side_by_side(rows: &[DiffRow<'_>], columns: usize) -> Vec<Line> {
+fn side_by_side(rows: &[DiffRow<'_>], columns: usize, code: DiffCode<'_>) -> Vec<Line> {
     let half = (columns - 3) / 2;
-    let drawn = draw_rows(rows);
+    let texts = colored_texts(rows, code);
+    let (drawn, digits) = (draw_rows(rows, &texts), number_width(rows));
     let side = |at: usize| wrap_row(&drawn[at], half);
     let mut lines = Vec::new();
     let mut at = 0;
@@ -92,13 +170,17 @@ fn side_by_side(rows: &[DiffRow<'_>], columns: usize) -> Vec<Line> {
         let count =
             |from: usize, kind: RowKind| rows[from..].iter().take_while(|row| row.kind == kind).count();
         match rows[at].kind {
-            RowKind::Gap | RowKind::Note => {
+            RowKind::Gap => {
+                lines.extend(join_sides(&side(at), &side(at), half));
+                at += 1;
+            }
+            RowKind::Note => {
                 lines.push(drawn[at].clone());
                 at += 1;
             }
             RowKind::Context => {
                 let old = DiffRow { number: rows[at].old_number, ..rows[at] };
-                let left = wrap_row(&draw_row(&old, number_width(rows), &[]), half);
+                let left = wrap_row(&draw_row(&old, digits, &[], texts[at].clone()), half);
                 lines.extend(join_sides(&left, &side(at), half));
                 at += 1;
             }

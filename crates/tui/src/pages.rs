@@ -283,7 +283,7 @@ pub(crate) fn comparison_lines(comparison: &Comparison, columns: usize) -> Vec<L
 fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
     let id = side.tip_id.as_deref().unwrap_or("the start");
     let mut lines = vec![
-        Line::styled(Style::from(ColorRole::Label).bold(), &branch_title(side)).truncate(columns),
+        Line::styled(Style::from(ColorRole::Label).bold(), &one_line(&side.title(), 200)).truncate(columns),
         Line::styled(ColorRole::Dim, id),
         Line::styled(
             ColorRole::Dim,
@@ -306,13 +306,6 @@ fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
         lines.push(Line::styled(ColorRole::Dim, &format!("… {} more", side.left_out)));
     }
     lines.into_iter().map(|line| line.truncate(columns)).collect()
-}
-
-/// A branch by its label, or by the first thing that you said on it.
-fn branch_title(side: &ComparisonSide) -> String {
-    let said = side.said.iter().find(|said| said.role == "user").or(side.said.first());
-    let first = said.map(|said| one_line(said.text.strip_prefix("user: ").unwrap_or(&said.text), 200));
-    side.label.clone().or(first).unwrap_or_else(|| "no messages".to_owned())
 }
 
 #[cfg(test)]

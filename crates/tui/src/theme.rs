@@ -190,7 +190,13 @@ impl Theme {
         if style.background == Some(ColorRole::SelectedBg) && background.is_none() {
             codes.push("7".to_owned());
         } else {
-            let foreground = style.own_color.unwrap_or_else(|| self.color(style.role));
+            // Code on a changed line keeps the color of the change where the background cannot show it.
+            let role = match (style.background, background) {
+                (Some(ColorRole::AddedBg | ColorRole::AddedWordBg), None) => ColorRole::Added,
+                (Some(ColorRole::RemovedBg | ColorRole::RemovedWordBg), None) => ColorRole::Removed,
+                _ => style.role,
+            };
+            let foreground = style.own_color.unwrap_or_else(|| self.color(role));
             codes.extend(foreground.code(self.color_depth, false));
             let background = style.own_background.or_else(|| background.map(|role| self.color(role)));
             codes.extend(background.and_then(|color| color.code(self.color_depth, true)));

@@ -212,6 +212,27 @@ fn flat_rows_contain_depth_and_path() {
 }
 
 #[test]
+fn the_nested_style_moves_every_generation_one_step_in_by_flag_and_by_setting() {
+    let env = TestEnv::with("say a; reply b; say c; reply d; move b; say e");
+    let flat = env.ok("tree s.jsonl");
+    let nested = env.ok("tree s.jsonl --nested");
+    expect![[r#"
+        user: "a"
+        └─ assistant: "b"
+           ├─ user: "c"
+           │  └─ assistant: "d"
+           └─ user: "e"  ← active
+    "#]]
+    .assert_eq(&nested);
+    let texts = |drawing: &str| -> Vec<String> {
+        drawing.lines().map(|row| row.trim_start_matches(['├', '└', '│', '─', ' ']).to_owned()).collect()
+    };
+    assert_eq!(texts(&flat), texts(&nested), "the same rows and marks");
+    std::fs::write(env.home().join("config.toml"), "tree_style = \"nested\"\n").unwrap();
+    assert_eq!(env.ok("tree s.jsonl"), nested);
+}
+
+#[test]
 fn several_roots_and_orphans_are_all_drawn() {
     check(
         r#"say a; reply b; root; say c; reply d; entry {"type":"message","message":{"role":"user","content":"e"}}"#,

@@ -4,7 +4,7 @@ use osier_testkit::expect;
 use serde_json::{Value, json};
 
 use crate::run_support::ModelServer;
-use crate::screen::{ESCAPE, READY, UP, open, with_script};
+use crate::screen::{ALT_C, ALT_T, ALT_U, CTRL_C, DOWN, ESCAPE, READY, UP, open, with_script};
 use crate::support::TestEnv;
 
 const SCRIPT: &str = "say one; reply first; say two; reply second";
@@ -203,6 +203,42 @@ fn a_label_is_visible_in_the_tree() {
 }
 
 #[test]
+fn the_tour_can_be_walked_as_it_says() {
+    let env = TestEnv::new();
+    let mut screen = open(&env, &[]);
+    screen.wait_for(READY);
+    screen.submit("/tour");
+    screen.wait_for("1/5 The tree");
+    screen.press(ALT_T);
+    screen.wait_for("2/5 Branch and summarize: select \"Then page the array\"");
+    screen.press_until(UP, |text| {
+        text.lines().any(|row| row.contains('›') && row.contains("user: \"Then page the array"))
+    });
+    screen.press("\r");
+    screen.wait_for("Summarize the branch");
+    screen.press(DOWN);
+    screen.press("\r");
+    screen.wait_for("3/5 Undo: you are before that message, and its text is in the editor");
+    screen.wait_for("> Then page the array");
+    screen.press(CTRL_C);
+    screen.wait_gone("> Then page the array");
+    screen.press(ALT_U);
+    screen.wait_for("4/5 Compare: open the tree");
+    screen.press(ALT_T);
+    screen.wait_for("Session tree");
+    screen.press(ALT_C);
+    screen.press_until(UP, |text| {
+        text.lines().any(|row| row.contains('›') && row.contains("Hide the cursor behind a hash"))
+    });
+    screen.press(ALT_C);
+    screen.wait_for("5/5 Both branches, side by side");
+    screen.press(ESCAPE);
+    screen.submit("/tour");
+    screen.wait_gone("5/5");
+    screen.quit();
+}
+
+#[test]
 fn branches_can_be_compared_and_grafted() {
     let server = ModelServer::new();
     let (env, mut screen) = with_script(
@@ -213,6 +249,9 @@ fn branches_can_be_compared_and_grafted() {
     screen.submit("/compare 00000004 00000007");
     screen.wait_for("Diverged at 00000002");
     screen.wait_for("assistant: \"second\"");
+    screen.wait_until("the branches are named by what was said on them", |text| {
+        text.lines().any(|row| row.starts_with("two ") && row.contains("│ other"))
+    });
     screen.press(ESCAPE);
     screen.wait_gone("Diverged at");
     screen.submit("/graft 00000004");

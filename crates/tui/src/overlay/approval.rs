@@ -15,7 +15,7 @@ use osier_protocol::{
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::code::{CodeColors, code_lines};
-use crate::diff::diff_rows;
+use crate::diff::{DiffCode, diff_rows};
 use crate::key::{Key, KeyCode};
 use crate::msg::{Action, CommandPurpose};
 use crate::panel::key_hints;
@@ -143,7 +143,9 @@ impl ApprovalPrompt {
             ProposedChange::Diff { diff, .. } if diff.is_empty() => {
                 vec![Line::styled(ColorRole::Dim, "(no changes)")]
             }
-            ProposedChange::Diff { diff, .. } => diff_rows(&text(diff)),
+            ProposedChange::Diff { path, diff, .. } => {
+                diff_rows(&text(diff), DiffCode::of_file(path, Some(&self.colors)))
+            }
             ProposedChange::Call { arguments } => {
                 let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
                 code_lines("json", &visible(&json), Some(&self.colors))

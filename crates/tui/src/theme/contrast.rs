@@ -14,6 +14,17 @@ const LIGHT_TEXT: Color = Color::Rgb(0x33, 0x33, 0x33);
 const TEXT_CONTRAST: f64 = 4.5;
 const LINE_CONTRAST: f64 = 2.5;
 
+/// Code on a changed line of a diff.
+const CODE: [ColorRole; 7] = [
+    ColorRole::Text,
+    ColorRole::Keyword,
+    ColorRole::Literal,
+    ColorRole::Comment,
+    ColorRole::Function,
+    ColorRole::Type,
+    ColorRole::Property,
+];
+
 /// What stands on the backgrounds of a theme.
 const ON_BACKGROUNDS: &[(ColorRole, &[ColorRole])] = &[
     (ColorRole::UserBg, &[ColorRole::Text, ColorRole::User, ColorRole::Dim]),
@@ -31,8 +42,10 @@ const ON_BACKGROUNDS: &[(ColorRole, &[ColorRole])] = &[
         ],
     ),
     (ColorRole::AddedBg, &[ColorRole::Added, ColorRole::Dim]),
+    (ColorRole::AddedBg, &CODE),
     (ColorRole::AddedWordBg, &[ColorRole::Added]),
     (ColorRole::RemovedBg, &[ColorRole::Removed, ColorRole::Dim]),
+    (ColorRole::RemovedBg, &CODE),
     (ColorRole::RemovedWordBg, &[ColorRole::Removed]),
     (ColorRole::CustomMessageBg, &[ColorRole::CustomMessageText, ColorRole::CustomMessageLabel]),
 ];

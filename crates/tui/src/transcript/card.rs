@@ -6,7 +6,7 @@ use osier_protocol::{ResultDetails, Todo, TodoStatus, visible, visible_line};
 use super::RenderOptions;
 use super::folding::{fold_end, fold_start, fold_with_key};
 use crate::code::code_lines;
-use crate::diff::diff_lines;
+use crate::diff::{DiffCode, diff_lines};
 use crate::rendered::RenderedCall;
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
@@ -68,7 +68,9 @@ fn draw_result(call: &ToolCallView, result: &ToolResultView, options: RenderOpti
     let output = |role| output_lines(&result.text, role, available_width);
     let body = match (&details.diff, call.name.as_str()) {
         (Some(diff), _) if !failed => {
-            fold_end(diff_lines(diff, available_width), MAX_DIFF_LINES, options.expanded)
+            let path = call.arguments["path"].as_str().unwrap_or_default();
+            let code = DiffCode::of_file(path, options.code);
+            fold_end(diff_lines(diff, available_width, code), MAX_DIFF_LINES, options.expanded)
         }
         (_, "bash") => fold_start(output(ColorRole::Dim), MAX_OUTPUT_LINES, options.expanded),
         _ if failed => fold_end(output(ColorRole::Bad), MAX_ERROR_LINES, options.expanded),

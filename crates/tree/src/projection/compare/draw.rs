@@ -39,10 +39,9 @@ impl Comparison {
 impl ComparisonSide {
     /// The parts of a side. Each part starts on the same line as that of the other side.
     fn rows(&self) -> [Vec<String>; 3] {
-        let tip = self.tip_id.as_deref().unwrap_or("root");
-        let label = self.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
         let totals = format!(
-            "{}, {} tokens, {}",
+            "{}: {}, {} tokens, {}",
+            self.tip_id.as_deref().unwrap_or("root"),
             match self.messages {
                 1 => "1 message".to_owned(),
                 messages => format!("{messages} messages"),
@@ -50,7 +49,7 @@ impl ComparisonSide {
             format_tokens(self.usage.total_tokens),
             format_cost(self.usage.cost)
         );
-        let head = vec![format!("{tip}{label}"), totals, String::new()];
+        let head = vec![self.title(), totals, String::new()];
         let mut messages: Vec<String> = self.said.iter().map(|message| message.text.clone()).collect();
         if self.left_out > 0 {
             messages.insert(1, format!("… {} more …", self.left_out));
