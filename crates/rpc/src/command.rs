@@ -6,6 +6,7 @@ use osier_protocol::{
     plain_json_error,
 };
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::dialogs::DialogResponse;
@@ -193,28 +194,36 @@ impl RpcRequest {
             let error = format!("Unknown command: {name}");
             return Err(InvalidRpcRequest { id, name, error });
         }
-        let session_id = match object.remove("sessionId") {
-            Some(Value::String(session_id)) => Some(session_id),
-            _ => None,
-        };
-        let command = match is_operation {
-            true => parse_operation(object),
-            false => serde_json::from_value(Value::Object(object)),
-        };
-        match command {
-            Ok(command) => Ok(RpcRequest { id, session_id, name, command }),
-            Err(error) => Err(InvalidRpcRequest { id, name, error: plain_json_error(&error.to_string()) }),
+        let parsed = parse_session(&mut object, "sessionId").and_then(|session_id| {
+            let command = match is_operation {
+                true => parse_operation(object)?,
+                false => parse_fields(object)?,
+            };
+            Ok((session_id, command))
+        });
+        match parsed {
+            Ok((session_id, command)) => Ok(RpcRequest { id, session_id, name, command }),
+            Err(error) => Err(InvalidRpcRequest { id, name, error }),
         }
     }
 }
 
-fn parse_operation(mut object: Map<String, Value>) -> serde_json::Result<RpcCommand> {
-    let session = match object.remove("session") {
-        Some(Value::String(session)) => Some(session),
-        _ => None,
-    };
-    let operation = Box::new(serde_json::from_value(Value::Object(object))?);
-    Ok(RpcCommand::Operation { session, operation })
+fn parse_operation(mut object: Map<String, Value>) -> Result<RpcCommand, String> {
+    let session = parse_session(&mut object, "session")?;
+    Ok(RpcCommand::Operation { session, operation: Box::new(parse_fields(object)?) })
+}
+
+/// A field that names a session. Anything but a name is refused: without one, the command would change the main session.
+fn parse_session(object: &mut Map<String, Value>, field: &str) -> Result<Option<String>, String> {
+    match object.remove(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => Ok(Some(name)),
+        Some(_) => Err(format!("`{field}` must be a string, the id of a session")),
+    }
+}
+
+fn parse_fields<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, String> {
+    serde_json::from_value(Value::Object(object)).map_err(|error| plain_json_error(&error.to_string()))
 }
 
 impl RpcCommand {
@@ -267,6 +276,20 @@ mod tests {
             if let Err(invalid) = RpcRequest::parse(object) {
                 assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);
             }
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_not_a_name_is_refused() {
+        for (name, field) in [("get_state", "sessionId"), ("get_session", "sessionId"), ("get_session", "session")] {
+            for value in [json!(7), json!(true), json!({}), json!(["s"])] {
+                let object = json!({ "type": name, field: value, "id": 1 });
+                let invalid = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap_err();
+                assert_eq!(invalid.error, format!("`{field}` must be a string, the id of a session"));
+                assert_eq!(invalid.id, Some(json!(1)));
+            }
+            let object = json!({ "type": name, field: null });
+            assert!(RpcRequest::parse(object.as_object().unwrap().clone()).is_ok(), "absent");
         }
     }
 

@@ -87,7 +87,7 @@ pub(crate) enum PiEvent<'a> {
     CompactionEnd {
         reason: CompactionReason,
         #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<Value>,
+        result: Option<RawMessage>,
         aborted: bool,
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{IncomingLine, InvalidRpcRequest, RpcRequest};
@@ -32,9 +32,9 @@ const MAX_ALONGSIDE: usize = 64;
 /// How many lines may wait for a command that runs alone.
 const MAX_WAITING: usize = 64;
 
-/// How long a command may run on after the client has closed the input. Then it is canceled.
+/// How long commands may run on after the client has closed the input. Then they are canceled.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take to end after that.
+/// How long they may take to end after that.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest line in bytes. It leaves room for several images.
@@ -103,10 +103,8 @@ pub async fn serve(
         open,
     });
     let (mut alongside, quit) = (JoinSet::new(), CancellationToken::new());
-    let run_commands = async {
-        server.clone().read_commands(LineReader::new(input, MAX_LINE), &mut alongside, &quit).await;
-        server.finish_commands(&mut alongside).await;
-    };
+    let lines = LineReader::new(input, MAX_LINE);
+    let run_commands = server.clone().run_commands(lines, &mut alongside, &quit);
     tokio::select! {
         () = run_commands => {}
         () = server.output.closed() => {}
@@ -142,6 +140,21 @@ struct CommandInput<'a, R> {
     /// Lines that were read while a command ran alone.
     waiting: VecDeque<ParsedLine>,
     quit: &'a CancellationToken,
+    end: Option<InputEnd>,
+}
+
+/// The input has ended. All commands together have this much time.
+#[derive(Debug, Clone, Copy)]
+struct InputEnd {
+    cancel_at: Instant,
+    stop_at: Instant,
+}
+
+impl InputEnd {
+    fn now() -> InputEnd {
+        let cancel_at = Instant::now() + END_TIMEOUT;
+        InputEnd { cancel_at, stop_at: cancel_at + CANCEL_TIMEOUT }
+    }
 }
 
 impl<R: AsyncRead + Unpin> CommandInput<'_, R> {
@@ -154,8 +167,21 @@ impl<R: AsyncRead + Unpin> CommandInput<'_, R> {
     }
 
     async fn read(&mut self) -> Option<ParsedLine> {
-        self.quit.run_until_cancelled(self.lines.next()).await.flatten().map(parse_line)
+        let line = self.quit.run_until_cancelled(self.lines.next()).await.flatten();
+        if line.is_none() {
+            self.end.get_or_insert_with(InputEnd::now);
+        }
+        line.map(parse_line)
     }
+
+    /// Whether the commands that are left come too late to run.
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| end.cancel_at <= Instant::now())
+    }
+}
+
+async fn join_all(commands: &mut JoinSet<()>) {
+    while commands.join_next().await.is_some() {}
 }
 
 impl RpcServer {
@@ -173,25 +199,30 @@ impl RpcServer {
         }
     }
 
-    /// Reads commands until the input ends or an extension asks the server to end.
-    async fn read_commands<R: AsyncRead + Unpin>(
+    /// Runs commands until the input ends or an extension asks the server to end, and answers those that still run.
+    async fn run_commands<R: AsyncRead + Unpin>(
         self: Arc<Self>,
-        input: LineReader<R>,
+        lines: LineReader<R>,
         alongside: &mut JoinSet<()>,
         quit: &CancellationToken,
     ) {
-        let mut input = CommandInput { lines: input, waiting: VecDeque::new(), quit };
+        let mut input = CommandInput { lines, waiting: VecDeque::new(), quit, end: None };
         while let Some(line) = input.next().await {
             match line {
+                Ok(IncomingLine::Command(request)) if input.is_over() => self.refuse_late(request).await,
                 Ok(IncomingLine::Command(request)) if !request.command.runs_alongside() => {
                     let run = Box::pin(self.clone().run_request(request));
                     self.run_and_read(run, &mut input).await;
                 }
-                Ok(IncomingLine::Command(request)) => self.run_alongside(request, alongside).await,
+                Ok(IncomingLine::Command(request)) => self.run_alongside(request, alongside, &mut input).await,
                 Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
-                Err(invalid) => self.refuse(invalid.id.as_ref(), &invalid.name, &invalid.error).await,
+                Err(invalid) => {
+                    self.refuse(invalid.id.as_ref(), &invalid.name, ErrorCode::Usage, &invalid.error).await;
+                }
             }
         }
+        let end = input.end.unwrap_or_else(InputEnd::now);
+        self.finish(join_all(alongside), end).await;
     }
 
     /// Runs a command to its end. It may ask the user, so the answers that arrive meanwhile are used at once; other lines wait.
@@ -201,6 +232,9 @@ impl RpcServer {
         input: &mut CommandInput<'_, R>,
     ) {
         loop {
+            if let Some(end) = input.end {
+                return self.finish(run, end).await;
+            }
             let line = tokio::select! {
                 biased;
                 () = &mut run => return,
@@ -209,20 +243,15 @@ impl RpcServer {
             match line {
                 Some(Ok(IncomingLine::DialogResponse(response))) => self.answer_dialog(response).await,
                 Some(line) => input.waiting.push_back(line),
-                None => return self.finish(run).await,
+                None => {}
             }
         }
     }
 
-    /// Answers the commands that still run.
-    async fn finish_commands(&self, alongside: &mut JoinSet<()>) {
-        self.finish(async { while alongside.join_next().await.is_some() {} }).await;
-    }
-
-    /// Runs a command to its end although the client sends no more, and answers nothing that it asks.
-    async fn finish(&self, run: impl Future<Output = ()>) {
+    /// Runs commands to their end although the client sends no more, and answers nothing that they ask.
+    async fn finish(&self, run: impl Future<Output = ()>, end: InputEnd) {
         let mut run = std::pin::pin!(run);
-        if timeout(END_TIMEOUT, &mut run).await.is_ok() {
+        if timeout_at(end.cancel_at, &mut run).await.is_ok() {
             return;
         }
         let canceling = async {
@@ -232,23 +261,36 @@ impl RpcServer {
             }
         };
         // What cannot be canceled ends with the process.
-        let _ = timeout(CANCEL_TIMEOUT, futures_util::future::join(canceling, run)).await;
+        let _ = timeout_at(end.stop_at, futures_util::future::join(canceling, run)).await;
     }
 
-    async fn run_alongside(self: &Arc<Self>, request: RpcRequest, alongside: &mut JoinSet<()>) {
+    async fn run_alongside<R: AsyncRead + Unpin>(
+        self: &Arc<Self>,
+        request: RpcRequest,
+        alongside: &mut JoinSet<()>,
+        input: &mut CommandInput<'_, R>,
+    ) {
         let mut run = Box::pin(self.clone().run_request(request));
         // The first step runs here, so that prompts reach the agent in the order of their lines.
         if poll!(&mut run).is_pending() {
-            while alongside.len() >= MAX_ALONGSIDE {
-                alongside.join_next().await;
-            }
             while alongside.try_join_next().is_some() {}
+            if alongside.len() >= MAX_ALONGSIDE {
+                // They may all wait for answers of the user.
+                let one_ends = Box::pin(async { drop(alongside.join_next().await) });
+                self.run_and_read(one_ends, input).await;
+            }
             alongside.spawn(run);
         }
     }
 
-    async fn refuse(&self, id: Option<&Value>, command: &str, error: &str) {
-        let error = ClientError::new(ErrorCode::Usage, error);
+    /// The input ended long ago, and the commands before this one have taken all the time.
+    async fn refuse_late(&self, request: RpcRequest) {
+        let error = "the input has ended, and earlier commands took too long; the command was not run";
+        self.refuse(request.id.as_ref(), &request.name, ErrorCode::Cancelled, error).await;
+    }
+
+    async fn refuse(&self, id: Option<&Value>, command: &str, code: ErrorCode, error: &str) {
+        let error = ClientError::new(code, error);
         self.respond(id, command, Err(error)).await;
     }
 
@@ -297,14 +339,21 @@ impl RpcServer {
     pub(crate) fn replace(&self, old: &RpcSession, new: Arc<RpcSession>) {
         let mut open = self.open_sessions();
         if open.main.info.id == old.info.id {
-            // The client may have opened it beside the main session.
-            if let Some(other) = open.others.remove(&*new.info.id) {
-                other.stop_events();
-            }
-            open.main = new;
+            open.main = new.clone();
         } else {
             open.others.remove(&*old.info.id);
-            open.others.insert(new.info.id.to_string(), new);
+        }
+        // The client may have it open already. The events of a session are written once.
+        let is_main = open.main.info.id == new.info.id;
+        let other = match is_main {
+            true => open.others.remove(&*new.info.id),
+            false => open.others.insert(new.info.id.to_string(), new.clone()),
+        };
+        if is_main && !Arc::ptr_eq(&open.main, &new) {
+            new.stop_events();
+        }
+        if let Some(other) = other {
+            other.stop_events();
         }
     }
 

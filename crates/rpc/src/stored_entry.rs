@@ -1,9 +1,9 @@
 //! The fields of stored entries that events contain. Messages are copied as they are stored, which is pi's format.
 
 use osier_protocol::EntryLine;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::pi_event::{RawMessage, ToolResultParts};
 
@@ -40,27 +40,58 @@ impl<'a> StoredEntry<'a> {
 
     /// A message of an extension as pi's events contain it.
     pub(crate) fn custom_message(&self, timestamp: Option<i64>) -> Option<RawMessage> {
-        let message = json!({
-            "role": "custom",
-            "customType": self.custom_type,
-            "content": self.content,
-            "display": self.display.unwrap_or(true),
-            "details": self.details,
-            "timestamp": timestamp,
-        });
-        to_raw(&without_nulls(message))
+        let message = CustomMessage {
+            role: "custom",
+            custom_type: self.custom_type.as_deref(),
+            content: self.content,
+            display: self.display.unwrap_or(true),
+            details: self.details,
+            timestamp,
+        };
+        to_raw_value(&message).ok()
     }
 
     /// The result of a compaction as pi reports it.
-    pub(crate) fn compaction_result(&self) -> Value {
-        without_nulls(json!({
-            "summary": self.summary,
-            "firstKeptEntryId": self.first_kept_entry_id,
-            "tokensBefore": self.tokens_before,
-            "usage": self.usage,
-            "details": self.details,
-        }))
+    pub(crate) fn compaction_result(&self) -> Option<RawMessage> {
+        let result = CompactionResult {
+            summary: self.summary.as_deref(),
+            first_kept_entry_id: self.first_kept_entry_id.as_deref(),
+            tokens_before: self.tokens_before,
+            usage: self.usage,
+            details: self.details,
+        };
+        to_raw_value(&result).ok()
     }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CustomMessage<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    custom_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a RawValue>,
+    display: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CompactionResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_kept_entry_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens_before: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a RawValue>,
 }
 
 /// The fields of a tool result that end its execution.
@@ -89,7 +120,7 @@ impl<'a> StoredToolResult<'a> {
 
 /// A value as JSON text.
 pub(crate) fn to_raw(value: &Value) -> Option<RawMessage> {
-    serde_json::value::to_raw_value(value).ok()
+    to_raw_value(value).ok()
 }
 
 /// An object without its null fields.

@@ -37,7 +37,9 @@ pub(crate) struct Translator {
     retry_attempt: Option<u32>,
     compaction: Option<CompactionReason>,
     /// The id of the running `bash` command.
-    pub(crate) bash_id: Option<Value>,
+    bash_id: Option<Value>,
+    /// How many `bash` commands there were.
+    bash_count: u64,
     pub(crate) model: ModelName,
     /// The models that the session can use, to find the API of one.
     pub(crate) models: Vec<ModelName>,
@@ -170,6 +172,19 @@ impl Translator {
         changed
     }
 
+    /// The output that follows is that of another `bash` command. Returns its number, and the id of the one before.
+    pub(crate) fn start_bash(&mut self, id: Option<Value>) -> (u64, Option<Value>) {
+        self.bash_count += 1;
+        (self.bash_count, std::mem::replace(&mut self.bash_id, id))
+    }
+
+    /// A `bash` command has ended, and one that runs has the id `earlier`.
+    pub(crate) fn end_bash(&mut self, number: u64, earlier: Option<Value>) {
+        if self.bash_count == number {
+            self.bash_id = earlier;
+        }
+    }
+
     pub(crate) fn set_thinking_level(&mut self, level: &str) {
         if self.thinking_level != level {
             level.clone_into(&mut self.thinking_level);
@@ -192,7 +207,7 @@ impl Translator {
     }
 
     /// Ends the compaction that runs, with its result or with an error.
-    pub(crate) fn end_compaction(&mut self, result: Option<Value>, aborted: bool, error: Option<String>) {
+    pub(crate) fn end_compaction(&mut self, result: Option<RawMessage>, aborted: bool, error: Option<String>) {
         let Some(reason) = self.compaction.take() else { return };
         let event =
             PiEvent::CompactionEnd { reason, result, aborted, will_retry: false, error_message: error };

@@ -25,6 +25,8 @@ impl RpcServer {
             Some(name) => OpenTarget::Named { name },
             None => OpenTarget::New(options),
         };
+        // An extension may switch a session to this one at the same time.
+        let _replacing = self.replacing.lock().await;
         let Some(opened) = self.engine.open(OpenRequest { target, leaving: None }).await? else {
             return response_data(&json!({ "cancelled": true }));
         };

@@ -132,10 +132,11 @@ impl RpcSession {
         id: Option<Value>,
         command: UserCommand,
     ) -> CommandResult {
-        self.translator.lock().await.bash_id = id;
+        let (run, earlier) = self.translator.lock().await.start_bash(id);
         let ran = self.send_in_order(order, ClientCommand::RunShell(command)).await;
         self.settle().await?;
-        self.translator.lock().await.bash_id = None;
+        // If it was refused, an earlier one still runs.
+        self.translator.lock().await.end_bash(run, earlier.filter(|_| ran.is_err()));
         let CommandReply::Ran { entry } = ran? else { return Ok(None) };
         let stored = self.client.entry(entry).await?.entry;
         match stored.view().map(|view| &view.content) {

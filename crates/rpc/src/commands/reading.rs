@@ -4,6 +4,7 @@ use osier_engine::nested_tree_json;
 use osier_protocol::entry_view::{EntryContent, MessageView};
 use osier_protocol::tokens::TokenCount;
 use osier_protocol::{ClientError, EntryId, EntryLine, Seq};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ impl RpcSession {
         let mut entries: Vec<Box<RawValue>> = Vec::new();
         let leaf_id =
             self.for_each_page(since, |page| entries.extend(page.iter().filter_map(raw_entry))).await?;
-        response_data(&json!({ "entries": entries, "leafId": leaf_id }))
+        response_data(&EntryList { entries, leaf_id })
     }
 
     pub(crate) async fn tree(&self) -> CommandResult {
@@ -54,7 +55,7 @@ impl RpcSession {
             _ => b"null",
         };
         let tree = String::from_utf8(nested_tree_json(&snapshot.tree, json)).unwrap_or_default();
-        response_data(&json!({ "tree": RawValue::from_string(tree).ok(), "leafId": leaf_id }))
+        response_data(&NestedTree { tree: RawValue::from_string(tree).ok(), leaf_id })
     }
 
     /// Reads all entries, or those after `since`, page by page. Returns the leaf.
@@ -126,6 +127,23 @@ impl RpcSession {
             "contextUsage": context,
         })))
     }
+}
+
+/// Entries as they are stored.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryList {
+    entries: Vec<Box<RawValue>>,
+    leaf_id: Option<EntryId>,
+}
+
+/// A tree whose nodes contain their children. It is as deep as the session is long, so it must stay text: a [`Value`] can be
+/// 128 levels deep.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NestedTree {
+    tree: Option<Box<RawValue>>,
+    leaf_id: Option<EntryId>,
 }
 
 /// The messages of a session, by role.

@@ -32,7 +32,7 @@ impl Translator {
                 }
             }
             (EntryContent::Compaction(_), _) => {
-                self.end_compaction(Some(entry.compaction_result()), false, None);
+                self.end_compaction(entry.compaction_result(), false, None);
             }
             (_, EntryKind::CustomMessage) => {
                 if let Some(message) = entry.custom_message(view.time) {

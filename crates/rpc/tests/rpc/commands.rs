@@ -222,3 +222,23 @@ async fn modes_that_osier_lacks_are_refused_clearly() {
     assert_eq!(program.call("set_auto_retry", json!({ "enabled": false })).await["success"], false);
     program.data("abort_retry", json!({})).await;
 }
+
+#[tokio::test]
+async fn the_output_of_a_command_names_it_although_another_one_is_refused() {
+    let mut program = TestProgram::start().await;
+    let wait = "echo one; read line; echo two";
+    let fifo = program.engine.folder().join("fifo");
+    program.data("bash", json!({ "command": format!("mkfifo {}", fifo.display()) })).await;
+    program.events.clear();
+    let first = json!({ "id": "first", "type": "bash", "command": format!("{{ {wait}; }} < {}", fifo.display()) });
+    program.send(&first).await;
+    // The shell opens the pipe when somebody writes.
+    let writer = tokio::task::spawn_blocking(move || std::fs::OpenOptions::new().write(true).open(fifo).unwrap());
+    program.until("bash_execution_update").await;
+    let refused = program.call("bash", json!({ "command": "echo three" })).await;
+    assert_eq!(refused["code"], "session_busy", "{refused}");
+    std::io::Write::write_all(&mut writer.await.unwrap(), b"\n").unwrap();
+    let events = program.until("response").await;
+    let updates = of_type(&events, "bash_execution_update");
+    assert_eq!(updates, [&json!({ "type": "bash_execution_update", "id": "first", "delta": "two\n" })]);
+}

@@ -63,6 +63,30 @@ async fn commands_that_run_when_the_input_ends_are_answered() {
     program.ended().await;
 }
 
+/// The commands that wait for a slow one do not each get the time that one of them may take.
+#[tokio::test(start_paused = true)]
+async fn all_commands_together_have_one_deadline_after_the_end_of_the_input() {
+    let mut program = TestProgram::start().await;
+    let waits = program.engine.may_open.clone();
+    let _held = waits.lock().await;
+    let start = tokio::time::Instant::now();
+    let commands = 20;
+    for id in 0..commands {
+        program.send(&json!({ "id": id, "type": "new_session" })).await;
+    }
+    program.close_input();
+    let mut answers = Vec::new();
+    while let Some(line) = program.next().await {
+        if line["type"] == "response" {
+            answers.push((line["id"].clone(), line["code"].clone()));
+        }
+    }
+    let late: Vec<_> = (1..commands).map(|id| (json!(id), json!("cancelled"))).collect();
+    assert_eq!(answers, late, "the first one cannot be canceled, and the others did not start");
+    program.ended().await;
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
 #[tokio::test]
 async fn a_turn_is_canceled_and_stored_when_the_input_ends() {
     let mut program = TestProgram::start().await;

@@ -5,6 +5,7 @@ mod commands;
 mod dialogs;
 mod events;
 mod framing;
+mod large_answers;
 mod sessions;
 mod slow_client;
 mod support;

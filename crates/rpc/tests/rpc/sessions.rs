@@ -90,6 +90,31 @@ async fn several_sessions_run_in_one_process() {
     assert_eq!(program.call("close_session", json!({})).await["success"], false, "the main session stays");
 }
 
+/// A session that takes the place of another one may be open already: its events are written once.
+#[tokio::test]
+async fn events_are_written_once_however_a_session_was_opened() {
+    let mut program = TestProgram::start().await;
+    let main = program.data("get_state", json!({})).await["sessionId"].clone();
+    let first = program.data("open_session", json!({})).await["sessionId"].clone();
+    let second = program.data("open_session", json!({})).await["sessionId"].clone();
+    let switched =
+        program.data("switch_session", json!({ "sessionId": first, "sessionPath": second })).await;
+    assert_eq!(switched["sessionId"], second);
+    program.push(ScriptedTurn::reply("Once."));
+    program.data("prompt", json!({ "message": "Hi", "sessionId": second })).await;
+    let events = program.until("agent_settled").await;
+    assert_eq!(of_type(&events, "agent_start").len(), 1, "{events:#?}");
+    let switched = program.data("switch_session", json!({ "sessionId": second, "sessionPath": main })).await;
+    assert_eq!(switched["sessionId"], main);
+    program.push(ScriptedTurn::reply("Once."));
+    program.data("prompt", json!({ "message": "Hi", "sessionId": main })).await;
+    let mut events = program.until("agent_settled").await;
+    // All events of the turn come before the response.
+    program.data("get_state", json!({})).await;
+    events.append(&mut program.events);
+    assert_eq!(of_type(&events, "agent_settled"), [&json!({ "type": "agent_settled", "aborted": false })]);
+}
+
 #[tokio::test]
 async fn an_extension_and_the_client_do_not_replace_a_session_at_the_same_time() {
     let mut program = TestProgram::start().await;

@@ -88,6 +88,13 @@ impl RpcTestEngine {
         Ok(OpenedSession { info, client })
     }
 
+    /// Appends an entry at the leaf of a session, as another client of the engine would.
+    pub(crate) async fn append_entry(&self, session: &str, entry: &str) {
+        let stored = self.contract.engine.find(session, FindOptions::default()).await.unwrap();
+        let operations = self.contract.engine.operations(stored.read().await.unwrap());
+        operations.append_entry(entry.as_bytes()).await.unwrap();
+    }
+
     async fn find(&self, name: &str) -> Result<Arc<LiveSession>, EngineError> {
         let stored = self.contract.engine.find(name, FindOptions::default()).await?.read().await?;
         self.contract.engine.open(&stored).await
@@ -223,10 +230,15 @@ impl TestProgram {
         self.write(format!("{command}\n").as_bytes()).await;
     }
 
+    /// The next line as it was written; `None` at the end of the output.
+    pub(crate) async fn next_line(&mut self) -> Option<String> {
+        let line = tokio::time::timeout(TIMEOUT, self.output.as_mut().unwrap().next_line()).await;
+        line.expect("a line arrives").unwrap()
+    }
+
     /// The next line; `None` at the end of the output.
     pub(crate) async fn next(&mut self) -> Option<Value> {
-        let line = tokio::time::timeout(TIMEOUT, self.output.as_mut().unwrap().next_line()).await;
-        let line = line.expect("a line arrives").unwrap()?;
+        let line = self.next_line().await?;
         Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
     }
 
