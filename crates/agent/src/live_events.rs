@@ -113,6 +113,11 @@ impl LiveSender {
         EndOnDrop { live: self, end: RunningEvents::end_command }
     }
 
+    /// When the guard is dropped, nothing waits to be tried again.
+    pub(crate) fn end_retry_on_drop(&self) -> EndOnDrop<'_> {
+        EndOnDrop { live: self, end: RunningEvents::end_retry }
+    }
+
     /// When the guard is dropped, the summary is written or was given up.
     pub(crate) fn end_summary_on_drop(&self) -> EndOnDrop<'_> {
         EndOnDrop { live: self, end: RunningEvents::end_summary }

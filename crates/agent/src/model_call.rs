@@ -48,6 +48,7 @@ impl Turn {
         tokio::pin!(stop_timeout);
         let started = || HookEvent::MessageStarted { message: to_json(reply.partial_message()) };
         agent.observe_if_wanted("message_start", started).await;
+        let mut retry = None;
         loop {
             let delta = tokio::select! {
                 delta = deltas.next() => delta,
@@ -72,6 +73,7 @@ impl Turn {
                 }
                 Delta::Retrying { attempt, max_attempts, delay, error: reason, usage } => {
                     agent.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
+                    retry = Some(agent.live.end_retry_on_drop());
                     agent.live.send(ClientEvent::Retrying {
                         attempt,
                         max_attempts: Some(max_attempts),
@@ -88,6 +90,7 @@ impl Turn {
                     }
                 }
                 delta => {
+                    drop(retry.take());
                     reply.apply(&delta);
                     for piece in redacted.next(&delta) {
                         let assistant_message_event = || serde_json::to_value(&piece).unwrap_or_default();

@@ -15,6 +15,8 @@ pub(crate) struct RunningEvents {
     command: Option<OutputTail>,
     /// Its start, and the text so far.
     summary: Option<(ClientEvent, String)>,
+    /// The pause before something is tried again.
+    retry: Option<ClientEvent>,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,7 @@ impl RunningEvents {
             }
             ClientEvent::ToolEnded { call, .. } => self.tools.retain(|tool| tool.call != *call),
             ClientEvent::TurnEnded { .. } => self.tools.clear(),
+            ClientEvent::Retrying { .. } => self.retry = Some(event.clone()),
             ClientEvent::BashOutput { text, skipped } => {
                 self.command.get_or_insert_default().push(text, *skipped);
             }
@@ -60,6 +63,11 @@ impl RunningEvents {
     /// A summary is written, or was given up.
     pub(crate) fn end_summary(&mut self) {
         self.summary = None;
+    }
+
+    /// It is tried again, or was given up.
+    pub(crate) fn end_retry(&mut self) {
+        self.retry = None;
     }
 
     pub(crate) fn still_runs(&self, event: &ClientEvent) -> bool {
@@ -85,6 +93,7 @@ impl RunningEvents {
         if let Some((started, text)) = &self.summary {
             events.extend([started.clone(), ClientEvent::SummaryText { text: text.clone() }]);
         }
+        events.extend(self.retry.clone());
         events
     }
 }
@@ -160,6 +169,19 @@ mod tests {
     fn a_turn_that_ends_ends_its_tools() {
         let ended = json!({ "type": "turn_ended", "finished": null, "error": "failed" });
         assert_eq!(events(&[started("a"), ended]), json!([]));
+    }
+
+    #[test]
+    fn a_pause_before_another_attempt_is_there_until_it_ends() {
+        let retrying: ClientEvent = serde_json::from_value(
+            json!({ "type": "retrying", "attempt": 1, "seconds": 2.0, "kind": "overloaded", "message": "busy" }),
+        )
+        .unwrap();
+        let mut running = RunningEvents::default();
+        running.follow(&retrying);
+        assert_eq!(running.events(), [retrying]);
+        running.end_retry();
+        assert_eq!(running.events(), []);
     }
 
     #[test]

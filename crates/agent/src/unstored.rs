@@ -40,6 +40,7 @@ impl AgentContext {
                 return Err(error);
             }
             let pause = RETRY_PAUSE * attempt.min(LONGEST_PAUSES);
+            let _retry = self.live.end_retry_on_drop();
             self.live.send(ClientEvent::Retrying {
                 attempt,
                 max_attempts: None,

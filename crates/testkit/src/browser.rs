@@ -5,7 +5,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fantoccini::error::CmdError;
@@ -37,6 +39,8 @@ const FLAGS: &[&str] = &[
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    // What scripts do not catch is in the log.
+    "--enable-logging",
 ];
 
 /// The window of a browser.
@@ -59,7 +63,9 @@ impl Default for BrowserWindow {
 pub struct Browser {
     pub client: Client,
     driver: Child,
-    _profile: TempDir,
+    profile: TempDir,
+    /// The scripts of the page may fail.
+    expects_errors: AtomicBool,
 }
 
 impl Browser {
@@ -90,7 +96,23 @@ impl Browser {
         let address = format!("http://127.0.0.1:{port}");
         let client = limited("start", builder.capabilities(capabilities).connect(&address)).await;
         let client = client.expect("a browser session");
-        Some(Browser { client, driver, _profile: profile })
+        Some(Browser { client, driver, profile, expects_errors: AtomicBool::new(false) })
+    }
+
+    /// Without this, an error that the scripts of a page do not catch fails the test at its end.
+    pub fn expect_errors(&self) {
+        self.expects_errors.store(true, Ordering::Relaxed);
+    }
+
+    /// What the scripts of the pages did not catch so far.
+    fn uncaught_errors(&self) -> Vec<String> {
+        let log =
+            std::fs::read(self.profile.path().join("chrome_debug.log")).expect("the log of the browser");
+        let log = String::from_utf8_lossy(&log);
+        log.lines()
+            .filter(|line| line.contains(":CONSOLE:") && line.contains("\"Uncaught "))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Opens an address.
@@ -156,6 +178,12 @@ impl Browser {
         limited(selector, type_keys).await;
     }
 
+    /// Chooses a file in an input for files, which may be hidden.
+    pub async fn choose_file(&self, selector: &str, file: &Path) {
+        let input = run(selector, self.client.find(Locator::Css(selector))).await;
+        run(selector, input.send_keys(file.to_str().expect("a path of a test"))).await;
+    }
+
     /// Types into the element that has the focus.
     pub async fn press(&self, keys: &str) {
         let focused = run("active element", self.client.active_element()).await;
@@ -213,7 +241,7 @@ impl WebDriverCompatibleCommand for DevToolsCommand {
 }
 
 /// 0 for a process that shows no page or is of another group.
-fn page_process_memory(process: &std::path::Path, group: u32) -> u64 {
+fn page_process_memory(process: &Path, group: u32) -> u64 {
     let read = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
     // After the name in parentheses: state, parent, group.
     let stat = read("stat");
@@ -234,6 +262,10 @@ impl Drop for Browser {
         // The guard kills the group when its input ends.
         drop(self.driver.stdin.take());
         let _ = self.driver.wait();
+        if !std::thread::panicking() && !self.expects_errors.load(Ordering::Relaxed) {
+            let errors = self.uncaught_errors();
+            assert!(errors.is_empty(), "the page did not catch: {errors:#?}");
+        }
     }
 }
 

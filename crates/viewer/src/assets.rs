@@ -64,6 +64,7 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "style.css",
     "transcript.js",
     "tree.js",
+    "view.js",
 ];
 
 /// Names the content of the files of the page: another version of the program has another name for other files.

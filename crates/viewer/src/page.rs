@@ -71,7 +71,7 @@ fn page(summary: &SessionSummary) -> Markup {
             main #main {
                 (session_header(summary))
                 noscript { p.notice { "This page draws the conversation with its own script. Allow JavaScript to read it." } }
-                div #transcript tabindex="-1" aria-label="Conversation" { p.notice { "Reading the session…" } }
+                div #transcript tabindex="-1" role="region" aria-label="Conversation" { p.notice { "Reading the session…" } }
             }
         }
         div #message role="status" aria-live="polite" {}
@@ -93,6 +93,7 @@ fn sidebar() -> Markup {
                 canvas #overview aria-hidden="true" hidden {}
             }
             p #tree-status role="status" {}
+            div #resize-tree role="separator" aria-orientation="vertical" aria-label="Width of the tree" aria-valuemin="200" tabindex="0" title="Drag to resize; double-click for the usual width" {}
         }
     }
 }

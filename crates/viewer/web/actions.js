@@ -7,6 +7,7 @@ import { askDialog, openMenu } from "./dialog.js";
 import { announce, byId } from "./dom.js";
 import { showExplore, startExplore } from "./explore.js";
 import { LiveSession } from "./live_session.js";
+import { addressOf } from "./view.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
@@ -268,7 +269,5 @@ export class Actions {
 
 /** The address of an entry. @param {string} sessionId @param {string} [entryId] */
 export function entryLink(sessionId, entryId) {
-  const url = new URL(location.href);
-  url.hash = `session=${encodeURIComponent(sessionId)}${entryId ? `&entry=${encodeURIComponent(entryId)}` : ""}`;
-  return url.href;
+  return addressOf(sessionId, { entry: entryId ?? null });
 }

@@ -36,15 +36,18 @@ export class Bodies {
 
   /** The last entries of the path. @param {number} number */
   async last(number) {
+    const { sessionId } = this;
     const answer = await fetchJson(`${this.url}&last=${number}`);
-    this.keep(answer.entries);
+    if (sessionId === this.sessionId) this.keep(answer.entries);
     return answer;
   }
 
   /** Entries and their rows. @param {string[]} ids @returns {Promise<import("./state.js").Row[]>} */
   async fetch(ids) {
+    const { sessionId } = this;
     const answer = await fetchJson(`${this.url}&ids=${ids.map(encodeURIComponent).join(",")}`);
-    this.keep(answer.entries);
+    // A fork has entries with the same ids.
+    if (sessionId === this.sessionId) this.keep(answer.entries);
     return answer.entries.map((/** @type {any} */ entry) => entry.row);
   }
 
@@ -66,11 +69,14 @@ export class Bodies {
     const fresh = missing.filter((id) => !this.loading.has(id));
     for (let first = 0; first < fresh.length; first += BATCH) {
       const batch = fresh.slice(first, first + BATCH);
+      const { sessionId } = this;
       const done = this.fetch(batch).then(() => {
+        if (sessionId !== this.sessionId) return;
         // An entry that the gateway does not return stays empty.
         for (const id of batch) if (!this.kept.has(id)) this.kept.set(id, "");
       });
-      const settled = done.finally(() => batch.forEach((id) => this.loading.delete(id)));
+      /** @type {Promise<void>} */
+      const settled = done.finally(() => batch.forEach((id) => this.loading.get(id) === settled && this.loading.delete(id)));
       batch.forEach((id) => this.loading.set(id, settled));
     }
     await Promise.all(new Set(missing.map((id) => this.loading.get(id))));

@@ -7,7 +7,6 @@ import { showDialog } from "./dialog.js";
 import { element, fragment } from "./dom.js";
 import { authorOf } from "./entry_parts.js";
 import { LiveSession } from "./live_session.js";
-import { isShown } from "./state.js";
 import { dollars, tokens } from "./status.js";
 import { kindClass, previewText } from "./tree.js";
 
@@ -75,7 +74,7 @@ async function drawSide(session, side, { tip, name }) {
   const { store, bodies } = session;
   const path = side.firstId ? store.pathTo(store.entryById.get(side.tipId ?? tip) ?? -1).map((index) => store.entries[index]) : [];
   const from = path.findIndex((row) => row.id === side.firstId);
-  const rows = from < 0 ? [] : path.slice(from).filter((row) => isShown(row) && !SETTINGS.has(row.role ?? row.type));
+  const rows = from < 0 ? [] : path.slice(from).filter((row) => store.isShown(row) && !SETTINGS.has(row.role ?? row.type));
   const drawn = rows.slice(0, MAX_DRAWN);
   await bodies.load(drawn.map((row) => row.id));
   const delegations = new Delegations();
@@ -93,15 +92,25 @@ async function drawSide(session, side, { tip, name }) {
   return element(
     "section",
     { class: "column" },
-    element("header", {}, element("h3", { dir: "auto" }, name ?? side.label ?? (rows[0] ? previewText(rows[0]) : "Nothing of its own")), element("p", { class: "notice" }, facts.filter(Boolean).join(" · ")), open),
+    element("header", {}, element("h3", { dir: "auto" }, name ?? side.label ?? titleOf(rows)), element("p", { class: "notice" }, facts.filter(Boolean).join(" · ")), open),
     ...drawn.filter((row) => !delegations.resultOf.has(row.id)).map((row) => drawEntry(bodies, row, delegations.batchOf.get(row.id))),
     ...(rows.length > drawn.length ? [element("p", { class: "notice" }, `${rows.length - drawn.length} more entries`)] : []),
   );
+}
+
+/** What a branch is about: what the user said first. @param {import("./state.js").Row[]} rows */
+function titleOf(rows) {
+  const said = (/** @type {string} */ role) => rows.find((row) => row.type === "message" && row.role === role);
+  const row = said("user") ?? said("assistant") ?? rows[0];
+  return row ? previewText(row) : "Nothing of its own";
 }
 
 /** @param {import("./bodies.js").Bodies} bodies @param {import("./state.js").Row} row @param {import("./state.js").Row} [batch] The batch of results. */
 function drawEntry(bodies, row, batch) {
   const body = element("div", { class: "body" }, fragment(bodies.get(row.id) ?? ""));
   if (batch) mergeTasks(body, fragment(bodies.get(batch.id) ?? ""));
-  return element("article", { class: `entry ${kindClass(row)}` }, element("header", { class: "entry-header" }, element("span", { class: "who" }, authorOf(row))), body);
+  const header = element("header", { class: "entry-header" }, element("span", { class: "who" }, authorOf(row)));
+  const origin = body.querySelector(".origin");
+  if (origin) header.append(origin);
+  return element("article", { class: `entry ${kindClass(row)}` }, header, body);
 }

@@ -4,10 +4,13 @@
 import { Completion } from "./completion.js";
 import { EngineError } from "./connection.js";
 import { askDialog } from "./dialog.js";
-import { announce, byId, element } from "./dom.js";
+import { announce, byId, element, onNarrow } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 import { previewText } from "./tree.js";
 
+/** Where Enter starts a new line: the keyboard is on the screen. */
+const TOUCH = matchMedia("(hover: none) and (pointer: coarse)");
+const IMAGE_TYPES = /^image\/(?:png|jpeg|gif|webp)$/u;
 /** The largest image that is attached, in bytes. */
 const MAX_IMAGE = 8 << 20;
 /** The most files that are offered after `@`. */
@@ -34,6 +37,16 @@ export class Composer {
       this.submit(/** @type {any} */ (event).submitter?.value === "follow_up" ? "follow_up" : "steer");
     });
     byId("cancel").addEventListener("click", () => this.cancel());
+    const files = /** @type {HTMLInputElement} */ (byId("image-files"));
+    byId("attach").addEventListener("click", () => files.click());
+    files.addEventListener("change", () => {
+      this.attach([...(files.files ?? [])]);
+      files.value = "";
+      this.input.focus();
+    });
+    // There is no room for more.
+    const { placeholder } = this.input;
+    onNarrow((isNarrow) => (this.input.placeholder = isNarrow ? "Ask anything" : placeholder));
     this.input.addEventListener("keydown", (event) => this.handleKey(event));
     this.input.addEventListener("input", () => {
       this.isTyped ||= this.input.value === "";
@@ -65,7 +78,7 @@ export class Composer {
   /** @param {KeyboardEvent} event */
   handleKey(event) {
     if (event.isComposing || this.completion.handleKey(event)) return;
-    if (event.key === "Enter" && !event.shiftKey) {
+    if (event.key === "Enter" && !event.shiftKey && (!TOUCH.matches || event.ctrlKey || event.metaKey || event.altKey)) {
       event.preventDefault();
       this.submit(event.altKey ? "follow_up" : "steer");
     } else if (event.key === "Escape" && this.session.store.turnRunning) {
@@ -110,12 +123,9 @@ export class Composer {
 
   /** Puts prompts that were not sent back into the editor. @param {any[]} prompts */
   returnPrompts(prompts) {
-    const texts = prompts.map((prompt) => prompt.text).filter(Boolean);
-    const isTyped = this.isTyped && prompts.every((prompt) => prompt.isTyped === true);
-    this.setText([...texts, this.input.value].filter(Boolean).join("\n\n"));
+    const { text, images, isTyped } = joinPrompts([...prompts, { text: this.input.value, images: this.images, isTyped: this.isTyped }]);
+    this.setPrompt(text, images);
     this.isTyped ||= isTyped;
-    for (const prompt of prompts) this.images.push(...(prompt.images ?? []));
-    this.drawImages();
   }
 
   update() {
@@ -229,7 +239,7 @@ export class Composer {
       wasSent = true;
     });
     if (!wasSent && sessionId === this.sessionId) this.returnPrompts([prompt]);
-    else if (!wasSent) this.unsent.set(sessionId, prompt);
+    else if (!wasSent) this.unsent.set(sessionId, joinPrompts([prompt, ...(this.unsent.has(sessionId) ? [this.unsent.get(sessionId)] : [])]));
     this.update();
   }
 
@@ -246,8 +256,8 @@ export class Composer {
   /** @param {File[]} files */
   async attach(files) {
     for (const file of files) {
-      if (!/^image\/(png|jpeg|gif|webp)$/u.test(file.type)) continue;
-      if (file.size > MAX_IMAGE) announce(`${file.name} is larger than 8 MB`);
+      if (!IMAGE_TYPES.test(file.type)) announce("Only PNG, JPEG, GIF and WebP images can be attached");
+      else if (file.size > MAX_IMAGE) announce(`${file.name} is larger than 8 MB`);
       else this.images = [...this.images, { mimeType: file.type, data: await base64(file) }];
     }
     this.drawImages();
@@ -267,6 +277,15 @@ export class Composer {
       }),
     );
   }
+}
+
+/** Prompts as one. @param {any[]} prompts */
+function joinPrompts(prompts) {
+  return {
+    text: prompts.map((prompt) => prompt.text).filter(Boolean).join("\n\n"),
+    images: prompts.flatMap((prompt) => prompt.images ?? []),
+    isTyped: prompts.every((prompt) => prompt.isTyped === true),
+  };
 }
 
 /** @param {File} file @returns {Promise<string>} */

@@ -68,6 +68,25 @@ export function svg(name, attributes) {
   return made;
 }
 
+const NARROW = matchMedia("(max-width: 800px)");
+
+/** Whether the tree covers the conversation. */
+export function isNarrow() {
+  return NARROW.matches;
+}
+
+/** Calls it now, and when the window becomes narrow or wide. @param {(isNarrow: boolean) => void} apply */
+export function onNarrow(apply) {
+  apply(NARROW.matches);
+  NARROW.addEventListener("change", () => apply(NARROW.matches));
+}
+
+/** Whether a key is a command to the page: not typed into a field, and neither a menu nor a dialog is open. @param {KeyboardEvent} event */
+export function isPageKey(event) {
+  const isTyping = /** @type {Element} */ (event.target).matches?.("input, select, textarea");
+  return !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey && !document.querySelector("dialog[open], :popover-open");
+}
+
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let messageTimer;
 

@@ -50,7 +50,7 @@ export class DraftView {
     for (const draft of store.drafts.values()) {
       let drawn = this.drawn.get(draft.id);
       if (!drawn) this.drawn.set(draft.id, (drawn = new DrawnDraft(draft)));
-      drawn.update();
+      drawn.follow(draft);
       parts.push(drawn.root);
     }
     // A tool that delegates is shown by the card of its batch.
@@ -86,6 +86,12 @@ class DrawnDraft {
     );
     this.rendered = -1;
     this.isRendering = false;
+  }
+
+  /** After another attachment, the same reply is another object. @param {import("./live_state.js").Draft} draft */
+  follow(draft) {
+    if (this.draft !== draft) Object.assign(this, { draft, rendered: -1 });
+    this.update();
   }
 
   /** Renders the pieces that arrived since the last time. */

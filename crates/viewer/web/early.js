@@ -6,9 +6,10 @@ export const FIRST_ENTRIES = 24;
 
 const address = new URLSearchParams(location.hash.slice(1));
 const sessionId = address.get("session");
+const namesPlace = address.has("entry") || address.has("at");
 
-/** @type {{ sessionId: string, last: Promise<any> } | null} The end of a session, unless the address names an entry or no session. */
-export const early = sessionId && !address.get("entry") ? { sessionId, last: fetchLast(sessionId) } : null;
+/** @type {{ sessionId: string, last: Promise<any> } | null} The end of a session, unless the address names another place or no session. */
+export const early = sessionId && !namesPlace ? { sessionId, last: fetchLast(sessionId) } : null;
 // If it fails, opening the session tells why.
 early?.last.catch(() => {});
 

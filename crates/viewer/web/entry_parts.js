@@ -54,8 +54,25 @@ export function drawSwitch(/** @type {SessionStore} */ store, /** @type {number[
   return element("span", { class: "switch", title }, step(-1, "‹", "Previous branch"), text, step(1, "›", "Next branch"));
 }
 
+/** Makes code copied and images enlarged, in the conversation and in dialogs. */
+export function connectParts() {
+  document.addEventListener("click", (event) => {
+    const target = /** @type {Element} */ (event.target);
+    if (target.matches("button.copy")) copyCode(target);
+    const image = target.closest("button.zoom");
+    if (image) toggleZoom(image);
+  });
+  const endWithKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Escape" || !endZoom()) return;
+    event.stopImmediatePropagation();
+    // It would close the dialog around the image.
+    event.preventDefault();
+  };
+  addEventListener("keydown", endWithKey, { capture: true });
+}
+
 /** @param {Element} button */
-export async function copyCode(button) {
+async function copyCode(button) {
   const code = [...(button.parentElement?.querySelectorAll("code") ?? [])].map((part) => part.textContent).join("\n");
   try {
     await navigator.clipboard.writeText(code);
@@ -66,12 +83,12 @@ export async function copyCode(button) {
 }
 
 /** Shows an image as large as the window, or as it was. @param {Element} button */
-export function toggleZoom(button) {
+function toggleZoom(button) {
   button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
 }
 
 /** Ends the enlargement of images. Returns whether there was one. */
-export function endZoom() {
+function endZoom() {
   const open = [...document.querySelectorAll("button.zoom[aria-pressed=true]")];
   open.forEach(toggleZoom);
   return open.length > 0;

@@ -17,12 +17,12 @@ export class LabelEditor {
     });
   }
 
-  /** Opens an editor in the row of an entry; in a dialog if the row is not drawn. @param {string} selected */
+  /** Opens an editor in the row of an entry; in a dialog if the row is not drawn, or the tree is closed. @param {string} selected */
   edit(selected) {
     if (this.actions.session.connection.isReadOnly) return;
     const id = this.tree.cursorId() ?? selected;
     const row = this.tree.rowElement(id);
-    if (!row) return void this.actions.label(id);
+    if (!row?.checkVisibility()) return void this.actions.label(id);
     const input = /** @type {HTMLInputElement} */ (element("input", { type: "text", class: "label-input", "aria-label": "Label; empty removes it", placeholder: "Label" }));
     input.value = this.tree.store.labelsByEntryId.get(id) ?? "";
     row.querySelector(".label")?.remove();

@@ -4,8 +4,8 @@
 import { Actions, entryLink } from "./actions.js";
 import { Composer } from "./composer.js";
 import { Connection, fetchJson } from "./connection.js";
-import { connectControls, isNarrow } from "./controls.js";
-import { announce, byId, element, fragment, preferences, visibleText } from "./dom.js";
+import { connectControls } from "./controls.js";
+import { announce, byId, element, fragment, isNarrow, isPageKey, preferences, visibleText } from "./dom.js";
 import { DraftView } from "./drafts.js";
 import { early } from "./early.js";
 import { LabelEditor } from "./label_editor.js";
@@ -16,9 +16,15 @@ import { SessionList, sessionRef } from "./session_list.js";
 import { StatusView } from "./status.js";
 import { TranscriptView } from "./transcript.js";
 import { TreeView, previewText } from "./tree.js";
+import { addressOf, decodeView, keptViews, readAddress } from "./view.js";
 
 /** The longest reply that is read aloud. */
 const MAX_SPOKEN = 1000;
+/** The address follows the reader after this pause, in milliseconds: browsers limit how often it changes. */
+const VIEW_PAUSE = 400;
+
+/** At the end, with everything as it is at first. */
+const NEW_VIEW = decodeView(new URLSearchParams());
 
 class LivePage {
   constructor() {
@@ -52,12 +58,18 @@ class LivePage {
     new DraftView(store, () => this.actions.send({ type: "resume" }, "Continued"));
     new QuestionView(this.session);
     new StatusView(this.session);
-    connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: (text) => this.session.search(text), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
+    this.controls = connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: (text) => this.session.search(text), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.viewTimer = undefined;
+    /** Whether a view is being restored, and must not be replaced. */
+    this.isRestoring = false;
     this.wasRunning = false;
+    /** Whether a turn has ended whose reply was not read aloud yet. */
+    this.mustSpeak = false;
     this.knowsAccess = false;
     this.access = this.readAccess();
     this.early = this.showEarly();
-    /** @type {any} How to open the next session; without it, by its id. */
+    /** @type {{ sessionId: string, target: any } | null} How to open the next session; without it, by its id. */
     this.target = null;
     this.connectEvents();
   }
@@ -70,6 +82,7 @@ class LivePage {
     byId("show-sessions").addEventListener("click", () => this.goTo(""));
     byId("transcript").addEventListener("click", (event) => this.handleEntryClick(event));
     addEventListener("hashchange", () => this.showAddress());
+    addEventListener("pagehide", () => this.saveView());
     addEventListener("resize", () => this.placeBanner());
     addEventListener("keydown", (event) => this.handleKey(event));
     this.connection.subscribe((state) => {
@@ -79,14 +92,15 @@ class LivePage {
     byId("log-in-again").addEventListener("click", () => location.reload());
     store.subscribe((what) => {
       if (what === "status") this.showTitle();
-      if (what === "selection") this.nameSelection();
+      if (what === "selection") this.saveView();
+      if (what === "view") this.saveViewSoon();
       if (what === "runtime") this.speak();
     });
   }
 
   /** Shows the end of the session that the address names, before the connection is there. */
   showEarly() {
-    if (!early || this.scroll.isKept(early.sessionId)) return null;
+    if (!early || keptViews.get(early.sessionId).at) return null;
     document.body.classList.remove("at-home");
     return { sessionId: early.sessionId, shown: this.session.showEarly(early).catch(() => {}) };
   }
@@ -107,6 +121,9 @@ class LivePage {
     await this.access;
     // The first question may have been lost with an earlier connection.
     if (!this.knowsAccess) await (this.access = this.readAccess());
+    // A session that is shown connects by itself.
+    const { sessionId } = this.session.store.sessionMeta;
+    if (sessionId && sessionId === this.sessionInAddress() && document.body.dataset["session"] === sessionId) return;
     await this.showAddress();
   }
 
@@ -121,9 +138,10 @@ class LivePage {
   /** Tells screen readers when a turn has ended, with its last reply. */
   speak() {
     const { store, bodies } = this.session;
-    const hasEnded = this.wasRunning && !store.turnRunning;
+    this.mustSpeak ||= this.wasRunning && !store.turnRunning;
     this.wasRunning = store.turnRunning;
-    if (!hasEnded) return;
+    if (!this.mustSpeak || !this.session.isSettled) return;
+    this.mustSpeak = false;
     const reply = store.pathTo(store.leafIndex()).map((index) => store.entries[index]).findLast((row) => row.role === "assistant");
     const body = fragment(bodies.get(reply?.id ?? "") ?? "");
     body.querySelector(".origin")?.remove();
@@ -147,7 +165,7 @@ class LivePage {
 
   /** @param {string} sessionId @param {string | null} [entryId] @param {any} [target] */
   goTo(sessionId, entryId = null, target = null) {
-    this.target = target;
+    this.target = target && { sessionId, target };
     const hash = sessionId ? new URL(entryLink(sessionId, entryId ?? undefined)).hash : "#";
     if (location.hash === hash || (hash === "#" && location.hash === "")) this.showAddress();
     else location.hash = hash;
@@ -156,62 +174,146 @@ class LivePage {
   /** Shows what the address names. */
   async showAddress() {
     if (this.connection.state !== "connected") return;
-    const address = new URLSearchParams(location.hash.slice(1));
     const { access } = this.connection;
-    const [named, entryId] = [address.get("session"), address.get("entry")];
-    if (access.access === "read_session" && named !== access.sessionId) {
+    const { sessionId, view } = readAddress();
+    if (access.access === "read_session" && sessionId !== access.sessionId) {
       return this.goTo(access.sessionId, null, { target: "listed", session: access.session });
     }
-    const sessionId = named;
-    const isHome = !sessionId;
-    document.body.classList.toggle("at-home", isHome);
-    if (isHome) {
-      this.session.close();
-      delete document.body.dataset["session"];
-      document.title = "Osier";
-      byId("title").textContent = "Osier";
-      this.list.read();
-      if (!isNarrow()) byId("session-search").focus();
+    document.body.classList.toggle("at-home", !sessionId);
+    if (!sessionId) return this.showHome();
+    const { store } = this.session;
+    if (store.sessionMeta.sessionId === sessionId) {
+      document.body.dataset["session"] = sessionId;
+      if (view && store.isComplete) await this.applyView(view);
+      else if (!store.isLeafSelected()) this.scroll.follow();
       return;
     }
-    if (this.session.store.sessionMeta.sessionId === sessionId) {
-      if (entryId && entryId !== this.session.store.selectedEntryId) this.show(entryId);
-      else if (!entryId && !this.session.store.isLeafSelected()) this.scroll.follow();
-      return;
-    }
-    const target = access.access === "read_session" ? { target: "listed", session: access.session } : this.target;
-    await this.open(target ?? { target: "named", name: sessionId }, entryId);
+    const known = this.target?.sessionId === sessionId ? this.target.target : { target: "named", name: sessionId };
+    const target = access.access === "read_session" ? { target: "listed", session: access.session } : known;
+    if ((await this.open(target, view)) || this.connection.isReadOnly) return;
+    // It cannot be opened, so the page stays where it was.
+    if (this.sessionInAddress() !== sessionId) return;
+    if (!store.sessionMeta.sessionId) return this.goTo("");
+    document.body.dataset["session"] = store.sessionMeta.sessionId;
+    history.replaceState(null, "", entryLink(store.sessionMeta.sessionId));
+    this.saveView();
   }
 
-  /** @param {any} target @param {string | null} entryId */
-  async open(target, entryId) {
+  showHome() {
+    this.session.close();
+    delete document.body.dataset["session"];
+    document.title = "Osier";
+    byId("title").textContent = "Osier";
+    this.list.read();
+    if (!isNarrow()) byId("session-search").focus();
+  }
+
+  /**
+   * Opens a session. Returns false if it cannot be opened: then the page shows what it showed.
+   * @param {any} target @param {import("./view.js").View | null} view Where to be in it; by default, where this browser was.
+   */
+  async open(target, view) {
     this.target = null;
     delete document.body.dataset["session"];
     const early = this.early?.sessionId === this.sessionInAddress() ? this.early?.shown : null;
     this.early = null;
     try {
       this.scroll.begin();
+      this.isRestoring = true;
       const info = await this.session.open(target, early);
-      if (!info) return;
+      if (!info) return true;
       preferences.set("session", info.id);
       this.showTitle();
       byId("offline").hidden = !info.isOfflineOnly;
       if (info.editorText) this.composer.setText(info.editorText);
       if (!this.connection.isReadOnly) for (const notice of info.notices ?? []) announce(notice);
-      if (entryId) this.show(entryId);
-      else this.scroll.restore(info.id);
+      await this.applyView(view ?? keptViews.get(info.id));
       if (!isNarrow()) byId("prompt").focus({ preventScroll: true });
       document.body.dataset["session"] = info.id;
+      return true;
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
-      if (code === "connection_lost") return;
+      // The page opens it when the connection is back.
+      if (code === "connection_lost") return true;
       announce(message);
-      if (!this.connection.isReadOnly) this.goTo("");
+      return false;
+    } finally {
+      this.isRestoring = false;
     }
   }
 
+  /** Shows the tree and the conversation as they were. @param {import("./view.js").View} view */
+  async applyView(view) {
+    const { store } = this.session;
+    const { controls, transcript, tree } = this;
+    const wasRestoring = this.isRestoring;
+    this.isRestoring = true;
+    try {
+      controls.setFilter(view.filter);
+      controls.setSearch(view.find);
+      if (!isNarrow()) controls.showTree(!view.isTreeClosed);
+      store.showHidden(view.open.includes("hidden"));
+      controls.openThinking(view.open.includes("thinking"));
+      controls.openOutput(view.open.includes("output"));
+      const single = (/** @type {string[]} */ parts, /** @type {boolean} */ isOpen) => parts.map((part) => /** @type {[string, boolean]} */ ([part, isOpen]));
+      transcript.setToggled(new Map([...single(view.open, true), ...single(view.closed, false)]));
+      controls.foldBranches(view.folded.includes("all"));
+      tree.fold(view.folded);
+      if (view.entry && !store.entryById.has(view.entry)) announce(`This session has no entry ${view.entry}`);
+      if (view.entry && store.entryById.has(view.entry)) this.select(view.entry);
+      else store.showLeaf();
+      if (view.at) await this.scroll.restore(view.at);
+      else if (view.entry && store.entryById.has(view.entry)) await transcript.scrollTo(view.entry);
+      else this.scroll.follow();
+      if (view.row) tree.scrollToEntry(view.row);
+    } finally {
+      this.isRestoring = wasRestoring;
+    }
+    this.saveViewSoon();
+  }
+
   sessionInAddress() {
-    return new URLSearchParams(location.hash.slice(1)).get("session");
+    return readAddress().sessionId;
+  }
+
+  /** @returns {import("./view.js").View} */
+  view() {
+    const { store } = this.session;
+    const { openParts, toggled } = this.transcript;
+    const single = (/** @type {boolean} */ isOpen) => [...toggled].filter(([, value]) => value === isOpen).map(([part]) => part);
+    return {
+      entry: store.isLeafSelected() ? null : store.selectedEntryId,
+      at: this.scroll.place(),
+      row: this.tree.topId(),
+      filter: this.tree.options.filter,
+      find: /** @type {HTMLInputElement} */ (byId("search")).value,
+      folded: this.tree.foldedIds(),
+      open: [...["thinking", "output"].filter((part) => openParts[part]), ...(store.showsHidden ? ["hidden"] : []), ...single(true)],
+      closed: single(false),
+      isTreeClosed: this.controls.isTreeClosed(),
+    };
+  }
+
+  saveViewSoon() {
+    clearTimeout(this.viewTimer);
+    this.viewTimer = setTimeout(() => this.saveView(), VIEW_PAUSE);
+  }
+
+  /** Keeps where the reader is, in the address and in this browser. */
+  saveView() {
+    clearTimeout(this.viewTimer);
+    const { store } = this.session;
+    const { sessionId } = store.sessionMeta;
+    if (this.isRestoring || !store.isComplete || this.sessionInAddress() !== sessionId) return;
+    const view = this.view();
+    keptViews.set(sessionId, view);
+    const address = addressOf(sessionId, view);
+    if (address === location.href) return;
+    try {
+      history.replaceState(null, "", address);
+    } catch {
+      // Too often for this browser; the next change is not.
+    }
   }
 
   /** @param {any} options */
@@ -226,28 +328,27 @@ class LivePage {
 
   /** @param {object} target */
   async openFork(target) {
-    await this.open(target, null);
+    const { sessionId: from } = this.session.store.sessionMeta;
+    const isOpen = await this.open(target, NEW_VIEW);
     const { sessionId } = this.session.store.sessionMeta;
-    if (sessionId) history.pushState(null, "", entryLink(sessionId));
+    if (sessionId) document.body.dataset["session"] = sessionId;
+    if (!isOpen || !sessionId || sessionId === from) return;
+    history.pushState(null, "", entryLink(sessionId));
     announce("Forked to a new session");
-  }
-
-  /** The address names the selected entry, unless it is the leaf: a refresh shows the same, also when the leaf has moved on. */
-  nameSelection() {
-    const { store } = this.session;
-    const { sessionId } = store.sessionMeta;
-    if (!store.isComplete || this.sessionInAddress() !== sessionId) return;
-    const address = entryLink(sessionId, store.isLeafSelected() ? undefined : store.selectedEntryId ?? undefined);
-    if (address !== location.href) history.replaceState(null, "", address);
   }
 
   /** Selects an entry and moves it into view. @param {string} id */
   show(id) {
-    const { store } = this.session;
-    if (!store.select(id)) return;
-    this.scroll.isFollowing = false;
+    if (!this.select(id)) return;
     this.transcript.scrollTo(id);
-    history.replaceState(null, "", entryLink(store.sessionMeta.sessionId, id));
+    this.saveView();
+  }
+
+  /** @param {string} id */
+  select(id) {
+    if (!this.session.store.select(id)) return false;
+    this.scroll.isFollowing = false;
+    return true;
   }
 
   /** @param {MouseEvent} event */
@@ -266,8 +367,7 @@ class LivePage {
 
   /** @param {KeyboardEvent} event */
   handleKey(event) {
-    const isTyping = /** @type {Element} */ (event.target).matches?.("input, select, textarea");
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+    if (!isPageKey(event) || document.body.matches(".at-home")) return;
     const selected = this.session.store.selectedEntryId;
     if (this.connection.isReadOnly && event.key !== "m") return;
     if (event.key === "s") this.goTo("");

@@ -15,6 +15,9 @@ const WITH_SUMMARY = new Set(["move", "compact", "graft"]);
 const MOVE_TIMEOUT = 30_000;
 /** The pause before entries that could not be fetched are tried again. */
 const RETRY_DELAY = 1_000;
+/** How often the page looks whether an event has arrived, and the pause between, in milliseconds. */
+const ARRIVAL_ATTEMPTS = 40;
+const ARRIVAL_PAUSE = 50;
 
 export class LiveSession {
   /** @param {Connection} connection */
@@ -29,6 +32,8 @@ export class LiveSession {
     this.stream = 0;
     /** Incremented when another session is opened, so that late answers are ignored. */
     this.generation = 0;
+    /** Incremented when another session is asked for. */
+    this.opening = 0;
     /** Incremented with each attachment, for the same reason. */
     this.attachment = 0;
     /** @type {any[]} Stored entries and moves that are not in the store yet. */
@@ -51,12 +56,23 @@ export class LiveSession {
     /** @type {(text: string) => void} */
     this.onEditorText = () => {};
     connection.subscribe((state) => {
+      if (state === "lost") this.stream = 0;
       if (state === "connected" && this.target) this.connect(false).catch((error) => this.fail(error));
     });
   }
 
   get isOpen() {
     return this.handle !== 0;
+  }
+
+  /** Whether the questions and drafts of the store are those of the session now. */
+  get isAttached() {
+    return this.stream !== 0;
+  }
+
+  /** Whether all entries that were announced are there. */
+  get isSettled() {
+    return this.arrived.length === 0 && !this.isFetching;
   }
 
   /** @param {Error} error */
@@ -83,16 +99,19 @@ export class LiveSession {
   }
 
   /**
-   * Opens a session and shows the end of its path.
+   * Opens a session and shows the end of its path. If it cannot be opened, the open one stays.
    * @param {any} target The target of an open request.
    * @param {Promise<void> | null} [early] The end of its path is shown already, or soon.
    */
   async open(target, early = null) {
-    if (!early) this.close();
-    const generation = early ? this.generation : ++this.generation;
+    const opening = ++this.opening;
     const opened = await this.connection.request({ type: "open", open: target });
-    if (generation !== this.generation) return null;
+    if (opening !== this.opening) {
+      if (opened.session) this.connection.write({ type: "close", session: opened.id });
+      return null;
+    }
     if (!opened.session) throw new EngineError({ code: "cancelled", message: "a hook refused to open the session" });
+    if (!early) this.close();
     this.handle = opened.id;
     const info = opened.session;
     this.target = { target: "listed", session: info.session };
@@ -108,10 +127,11 @@ export class LiveSession {
   close() {
     if (this.handle && this.connection.state === "connected") this.connection.write({ type: "close", session: this.handle });
     this.generation++;
+    this.opening++;
     clearTimeout(this.retryTimer);
     Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, returned: "", isFetching: false });
-    const { listeners } = this.store;
-    Object.assign(this.store, new LiveStore(), { listeners });
+    const { listeners, showsHidden } = this.store;
+    Object.assign(this.store, new LiveStore(), { listeners, showsHidden });
     this.store.notify("path");
   }
 
@@ -367,9 +387,9 @@ export class LiveSession {
 
   /** Waits until the store has an entry. @param {string | null} id */
   async arrives(id) {
-    for (let attempt = 0; attempt < 40; attempt++) {
+    for (let attempt = 0; attempt < ARRIVAL_ATTEMPTS; attempt++) {
       if (id === null || this.store.entryById.has(id)) return true;
-      await new Promise((resume) => setTimeout(resume, 50));
+      await pause(ARRIVAL_PAUSE);
     }
     return false;
   }
@@ -381,23 +401,42 @@ export class LiveSession {
    * @param {{ summarize?: boolean, [option: string]: any }} [options]
    */
   async move(targetId, options = {}) {
-    const { store } = this;
+    const { store, generation } = this;
     const previousLeafId = store.sessionMeta.leafEntryId;
     const requestId = String(Math.random());
+    /** @type {(string | null)[]} */
+    const leaves = [];
     store.switchingLeafEntryId = targetId ?? "";
-    store.pendingLeafConfirmation = { targetEntryId: targetId ?? "", previousLeafId, requestId };
+    store.pendingLeafConfirmation = { targetEntryId: targetId ?? "", previousLeafId, requestId, leaves };
     store.notify("runtime");
     const selected = store.selectedEntryId;
     try {
       const sent = this.send({ type: "move", targetId, expectedLeafId: previousLeafId, ...options });
       const reply = await (options.summarize ? sent : confirmedInTime(sent));
-      if (!reply.cancelled && (await this.arrives(reply.leafId ?? null))) store.setLeaf(reply.leafId ?? null);
+      if (!reply.cancelled && generation === this.generation) await this.confirmLeaf(reply.leafId ?? null, leaves);
       return reply;
     } catch (error) {
-      if (selected) store.select(selected);
+      if (selected && generation === this.generation) store.select(selected);
       throw error;
     } finally {
       this.endMove(requestId);
+    }
+  }
+
+  /**
+   * Waits for the events of a move. Fails if somebody else has moved or added something since: a prompt would follow that.
+   * @param {string | null} leafId @param {(string | null)[]} leaves The leaves since the move was sent.
+   */
+  async confirmLeaf(leafId, leaves) {
+    const { store, generation } = this;
+    const isHere = () => leaves.includes(leafId) || store.sessionMeta.leafEntryId === leafId;
+    for (let attempt = 0; attempt < ARRIVAL_ATTEMPTS && !isHere(); attempt++) await pause(ARRIVAL_PAUSE);
+    if (generation !== this.generation) return;
+    // The events may have been lost with a connection.
+    if (!isHere() && (leafId === null || store.entryById.has(leafId))) store.setLeaf(leafId);
+    // A label or a setting below it is no other place.
+    if (isHere() && store.leafIndex() !== store.shownIndex(leafId)) {
+      throw new EngineError({ code: "leaf_changed", message: "Somebody else moved in the session. Look at where it is now, and try again." });
     }
   }
 
@@ -418,6 +457,11 @@ export class LiveSession {
     store.endSwitch();
     store.notify("runtime");
   }
+}
+
+/** @param {number} milliseconds */
+function pause(milliseconds) {
+  return new Promise((resume) => setTimeout(resume, milliseconds));
 }
 
 /** The reply to a move, or an error if it takes too long. @param {Promise<any>} reply */

@@ -143,7 +143,7 @@ export class LiveStore extends SessionStore {
     const follows = this.isAtLeaf();
     const selected = this.isLeafSelected() ? null : this.selectedEntryId;
     this.sessionMeta.leafEntryId = id;
-    this.endSwitch();
+    this.pendingLeafConfirmation?.leaves.push(id);
     if (follows) this.showLeaf(selected);
     else this.notify("rows");
   }
@@ -164,6 +164,11 @@ export class LiveStore extends SessionStore {
     this.summary = null;
     this.retrying = null;
     this.shellOutput = "";
+    this.turnError = failureOf(state);
+    // Those that are still there are shown again.
+    this.extensionStatus.clear();
+    this.extensionWidgets.clear();
+    this.notify("extensions");
     for (const open of state.drafts) {
       if (open.offPath) continue;
       this.startDraft(open.id);
@@ -218,6 +223,7 @@ export class LiveStore extends SessionStore {
         break;
       case "draft":
         if (!this.addDelta(event.id, event.index, event.delta)) return false;
+        this.retrying = null;
         this.notify("draft");
         return true;
       case "draft_dropped":
@@ -297,7 +303,7 @@ export class LiveStore extends SessionStore {
     this.tools.clear();
     this.runningTasks.clear();
     for (const [id, draft] of this.drafts) if (!draft.isStored) this.drafts.delete(id);
-    this.turnError = event.finished === "step_limit" ? "The turn reached its limit of model calls." : event.error;
+    this.turnError = textOfEnd(event);
   }
 
   /** @param {any} event */
@@ -311,6 +317,16 @@ export class LiveStore extends SessionStore {
       tool.output = tool.output.slice(-MAX_OUTPUT);
     }
   }
+}
+
+/** Why a turn ended, if it is worth a message. @param {{ finished: string | null, error: string | null }} ended */
+function textOfEnd({ finished, error }) {
+  return finished === "step_limit" ? "The turn reached its limit of model calls." : error;
+}
+
+/** Why the last turn failed, if nothing was stored since. @param {any} state */
+function failureOf({ turnRunning, lastTurn, position }) {
+  return turnRunning || !lastTurn || lastTurn.revision !== position.entries ? null : textOfEnd(lastTurn);
 }
 
 /** @param {Draft} draft @param {any} delta */

@@ -107,7 +107,7 @@ function shownEntries(/** @type {SessionStore} */ store, /** @type {OutlineOptio
   return Uint8Array.from(store.entries, (row, index) => {
     if (store.deleted.has(index) && options.filter !== "all") return 0;
     const label = store.labelsByEntryId.get(row.id);
-    const isWanted = row.type !== "usage" && !(hasOnlyCalls(row) && index !== leaf) && passesFilter(row, label, options.filter);
+    const isWanted = row.type !== "usage" && !(hasOnlyCalls(row) && index !== leaf) && passesFilter(row, label, options.filter, store.isHidden(row));
     return isWanted && (matchesWords(row, label, options.words) || options.matches?.has(index)) ? 1 : 0;
   });
 }
@@ -117,8 +117,8 @@ function hasOnlyCalls(/** @type {Row} */ row) {
   return row.role === "assistant" && !row.hasText && QUIET_REASONS.has(row.reason ?? "");
 }
 
-function passesFilter(/** @type {Row} */ row, /** @type {string | undefined} */ label, /** @type {string} */ filter) {
-  const isDrawn = !(row.hidden && row.type === "custom_message");
+function passesFilter(/** @type {Row} */ row, /** @type {string | undefined} */ label, /** @type {string} */ filter, /** @type {boolean} */ isHidden) {
+  const isDrawn = !isHidden;
   const isTalk = isDrawn && !BOOKKEEPING.has(row.type) && row.role !== "system";
   switch (filter) {
     case "all":

@@ -43,6 +43,7 @@ export class TreeOverview {
   scrollTo(event) {
     const box = this.canvas.getBoundingClientRect();
     const share = (event.clientY - box.top) / box.height;
+    this.tree.noteScroll();
     this.tree.root.scrollTop = share * this.tree.height() - this.tree.root.clientHeight / 2;
   }
 

@@ -17,7 +17,7 @@ export class QuestionView {
   constructor(session) {
     this.session = session;
     this.root = byId("questions");
-    /** @type {Map<number, HTMLElement>} */
+    /** The drawn cards, and the questions that they show. @type {Map<number, { card: HTMLElement, shown: string }>} */
     this.drawn = new Map();
     session.store.subscribe((what) => {
       if (what === "runtime" || what === "path") this.update();
@@ -26,16 +26,16 @@ export class QuestionView {
 
   update() {
     const { questions } = this.session.store;
-    for (const [id, card] of this.drawn) {
-      if (!questions.has(id)) {
-        card.remove();
-        this.drawn.delete(id);
-      }
+    for (const [id, { card, shown }] of this.drawn) {
+      // A gateway that was started again numbers its questions anew.
+      if (JSON.stringify(questions.get(id)) === shown) continue;
+      card.remove();
+      this.drawn.delete(id);
     }
     for (const [id, question] of questions) {
       if (this.drawn.has(id)) continue;
       const card = this.drawQuestion(id, question);
-      this.drawn.set(id, card);
+      this.drawn.set(id, { card, shown: JSON.stringify(question) });
       this.root.append(card);
     }
   }
@@ -111,10 +111,15 @@ export class QuestionView {
 
   /** @param {number} id @param {object} answer */
   async answer(id, answer) {
+    // Until the page is attached, the number may be that of another question.
+    if (!this.session.isAttached) return announce("The connection was lost. Answer again when it is back.");
+    const controls = /** @type {HTMLButtonElement[]} */ ([...(this.drawn.get(id)?.card.querySelectorAll("button, input, textarea") ?? [])]);
+    controls.forEach((control) => (control.disabled = true));
     try {
       await this.session.send({ type: "answer", question: id, answer });
       byId("prompt").focus();
     } catch (error) {
+      controls.forEach((control) => (control.disabled = false));
       announce(/** @type {Error} */ (error).message);
     }
   }

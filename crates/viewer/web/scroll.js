@@ -1,7 +1,7 @@
 // @ts-check
-// Where the conversation is scrolled to: it follows new messages at its end, and a refresh shows the same entry again.
+// Where the conversation is scrolled to: it follows new messages at its end, and knows the place of the reader.
 
-import { byId, preferences } from "./dom.js";
+import { byId } from "./dom.js";
 import { LiveStore } from "./live_state.js";
 import { TranscriptView } from "./transcript.js";
 
@@ -16,7 +16,6 @@ export class ScrollKeeper {
     this.store = store;
     this.transcript = transcript;
     this.isFollowing = true;
-    this.timer = 0;
     this.lastTop = 0;
     this.lastHeight = 0;
     this.lastInput = -Infinity;
@@ -25,7 +24,6 @@ export class ScrollKeeper {
     const jump = byId("jump-down");
     jump.addEventListener("click", () => this.follow());
     addEventListener("scroll", () => this.handleScroll(), { passive: true });
-    addEventListener("pagehide", () => this.save());
     const resized = new ResizeObserver(() => this.keep());
     for (const part of [byId("transcript"), byId("running"), byId("dock")]) resized.observe(part);
     for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(kind, (event) => isScrolling(event) && (this.lastInput = performance.now()), { passive: true });
@@ -53,8 +51,7 @@ export class ScrollKeeper {
     else if (scrollY < this.lastTop - 2 && this.isByUser(scrollHeight)) this.isFollowing = false;
     this.noteTop();
     this.showJump();
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.save(), 200);
+    this.store.notify("view");
   }
 
   /**
@@ -90,30 +87,30 @@ export class ScrollKeeper {
     this.keep();
   }
 
-  /** Remembers the first entry in view. */
-  save() {
-    const { sessionId } = this.store.sessionMeta;
-    if (!sessionId) return;
-    const top = [...byId("transcript").querySelectorAll(".entry")].find((entry) => entry.getBoundingClientRect().bottom > 60);
-    const place = this.isFollowing || !top ? "" : `${top.getAttribute("data-id")} ${Math.round(top.getBoundingClientRect().top)}`;
-    preferences.set("scroll", `${sessionId} ${place}`);
+  /** The first entry in view, and how much of it is above; null at the end. */
+  place() {
+    if (this.isFollowing) return null;
+    const line = topLine();
+    const top = [...byId("transcript").querySelectorAll(".entry:not(.merged)")].find((entry) => entry.getBoundingClientRect().bottom > line);
+    if (!top) return null;
+    const box = top.getBoundingClientRect();
+    return { id: top.getAttribute("data-id") ?? "", share: (line - box.top) / Math.max(1, box.height) };
   }
 
-  /** Whether this browser was in the middle of the session, and not at its end. @param {string} sessionId */
-  isKept(sessionId) {
-    const [id, entry] = (preferences.get("scroll") ?? "").split(" ");
-    return id === sessionId && Boolean(entry);
-  }
-
-  /** Scrolls to where this browser was in the session. @param {string} sessionId */
-  async restore(sessionId) {
-    const [id, entry, top] = (preferences.get("scroll") ?? "").split(" ");
-    if (id !== sessionId || !entry || !this.store.entryById.has(entry)) return this.follow();
+  /** Scrolls to a place; to the end if there is none. @param {{ id: string, share: number } | null} place */
+  async restore(place) {
+    if (!place || !this.store.entryById.has(place.id)) return this.keep();
     this.isFollowing = false;
-    await this.transcript.scrollTo(entry);
-    const shown = document.getElementById(`entry-${entry}`);
-    if (shown) scrollBy({ top: shown.getBoundingClientRect().top - Number(top), behavior: "instant" });
+    await this.transcript.scrollTo(place.id);
+    const box = document.getElementById(`entry-${place.id}`)?.getBoundingClientRect();
+    if (box) scrollBy({ top: box.top + place.share * box.height - topLine(), behavior: "instant" });
+    this.showJump();
   }
+}
+
+/** Where the conversation begins below the bar. */
+function topLine() {
+  return document.querySelector(".top")?.getBoundingClientRect().bottom ?? 0;
 }
 
 /** Whether something that the user does scrolls the page. @param {Event} event */

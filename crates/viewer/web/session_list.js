@@ -5,6 +5,7 @@ import { Connection } from "./connection.js";
 import { askDialog, openMenu } from "./dialog.js";
 import { announce, byId, element, visibleText } from "./dom.js";
 import { drawHits } from "./hits.js";
+import { plainText } from "./tree.js";
 
 const PAGE = 200;
 /** The most matching messages of a session that a search shows. */
@@ -192,7 +193,7 @@ export function sessionRef(card) {
 
 /** @param {any} card */
 export function titleOf(card) {
-  return card.name || card.firstMessage || "Empty session";
+  return card.name || plainText(card.firstMessage ?? "") || "Empty session";
 }
 
 /** Sessions in their order, each with its forks below it. @param {any[]} sessions */

@@ -124,7 +124,7 @@ export class SessionStore {
     this.selectedEntryId = null;
     /** @type {string | null} The target of a move that was sent. */
     this.switchingLeafEntryId = null;
-    /** @type {{ targetEntryId: string, previousLeafId: string | null, requestId: string } | null} */
+    /** @type {{ targetEntryId: string, previousLeafId: string | null, requestId: string, leaves: (string | null)[] } | null} The leaves are those since it was sent. */
     this.pendingLeafConfirmation = null;
     /** @type {Map<string, string>} */
     this.labelsByEntryId = new Map();
@@ -134,6 +134,8 @@ export class SessionStore {
     this.deleted = new Set();
     /** @type {Int32Array | null} For each entry, the newest entry at or below it. Computed when needed. */
     this.newest = null;
+    /** Whether hidden messages of extensions are shown. */
+    this.showsHidden = false;
     /** @type {Set<(what: string, id?: string) => void>} */
     this.listeners = new Set();
   }
@@ -242,7 +244,7 @@ export class SessionStore {
     const path = index === undefined ? [] : this.pathTo(index);
     this.activePath = new Set(path);
     this.activePathIds = path.map((at) => this.entries[at].id);
-    this.visibleEntries = path.map((at) => this.entries[at]).filter(isShown);
+    this.visibleEntries = path.map((at) => this.entries[at]).filter((row) => this.isShown(row));
     this.notify("path");
   }
 
@@ -251,7 +253,7 @@ export class SessionStore {
     const row = this.entries[index];
     this.activePath.add(index);
     this.activePathIds.push(row.id);
-    if (isShown(row)) this.visibleEntries = [...this.visibleEntries, row];
+    if (this.isShown(row)) this.visibleEntries = [...this.visibleEntries, row];
     this.notify("path");
   }
 
@@ -299,8 +301,27 @@ export class SessionStore {
   /** The index of the last entry of the conversation at or above an entry; -1 for none. @param {string | null} id */
   shownIndex(id) {
     let index = this.entryById.get(id ?? "") ?? -1;
-    while (index >= 0 && !isShown(this.entries[index])) index = this.parentIndex(index);
+    while (index >= 0 && !this.isShown(this.entries[index])) index = this.parentIndex(index);
     return index;
+  }
+
+  /** Whether the conversation shows an entry. @param {Row} row */
+  isShown(row) {
+    return SHOWN_KINDS.has(row.type) && !this.isHidden(row);
+  }
+
+  /** Whether an entry is a message that an extension hides. @param {Row} row */
+  isHidden(row) {
+    return row.type === "custom_message" && row.hidden === true && !this.showsHidden;
+  }
+
+  /** @param {boolean} showsHidden */
+  showHidden(showsHidden) {
+    if (this.showsHidden === showsHidden) return;
+    this.showsHidden = showsHidden;
+    this.showPath(this.activePathIds.at(-1) ?? null);
+    this.notify("rows");
+    this.notify("view");
   }
 
   /** Whether the shown path is the one to the leaf of the session. */
@@ -320,7 +341,7 @@ export class SessionStore {
   /** @param {number} index */
   shownParent(index) {
     let at = this.parentIndex(index);
-    while (at >= 0 && !isShown(this.entries[at])) at = this.parentIndex(at);
+    while (at >= 0 && !this.isShown(this.entries[at])) at = this.parentIndex(at);
     return at;
   }
 
@@ -330,14 +351,9 @@ export class SessionStore {
     const open = [...this.children(index)].reverse();
     while (open.length > 0) {
       const at = /** @type {number} */ (open.pop());
-      if (isShown(this.entries[at])) found.push(at);
+      if (this.isShown(this.entries[at])) found.push(at);
       else for (const child of [...this.children(at)].reverse()) open.push(child);
     }
     return found;
   }
-}
-
-/** Whether the conversation shows an entry. @param {Row} row */
-export function isShown(row) {
-  return SHOWN_KINDS.has(row.type) && !(row.type === "custom_message" && row.hidden);
 }

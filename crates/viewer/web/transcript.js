@@ -4,7 +4,7 @@
 
 import { Delegations, linkSessions, mergeTasks, showPanels } from "./delegation.js";
 import { byId, element, fragment } from "./dom.js";
-import { authorOf, copyCode, drawMenuButton, drawSwitch, drawTime, endZoom, toggleZoom } from "./entry_parts.js";
+import { authorOf, drawMenuButton, drawSwitch, drawTime } from "./entry_parts.js";
 import { SessionStore } from "./state.js";
 import { kindClass } from "./tree.js";
 
@@ -22,6 +22,10 @@ const GROUP = 30;
 const MAX_GROUPS = 24;
 /** The expected height of an entry, until it is drawn. */
 const EXPECTED_HEIGHT = 110;
+/** The pause before bodies that could not be fetched are tried again, in milliseconds. */
+const RETRY_DELAY = 1_000;
+/** The most entries that are drawn for a print. */
+const MAX_PRINTED = 10_000;
 
 export class TranscriptView {
   /**
@@ -40,11 +44,15 @@ export class TranscriptView {
     this.groups = [];
     /** @type {Set<HTMLElement>} The groups that are drawn, the one drawn first first. */
     this.drawn = new Set();
+    /** @type {Set<HTMLElement>} The groups whose bodies are tried again soon. */
+    this.retried = new Set();
     /** @type {Map<string, number>} The position of each entry on the path. */
     this.positions = new Map();
     this.delegations = new Delegations();
     /** Which folded parts are open: by class. @type {Record<string, boolean | undefined>} */
     this.openParts = {};
+    /** Those that the user opened or closed one by one: by `ID:NUMBER`. @type {Map<string, boolean>} */
+    this.toggled = new Map();
     this.observer = new IntersectionObserver((seen) => this.handleSeen(seen), { rootMargin: "1200px 0px" });
     store.subscribe((what, id) => {
       if (what === "path") this.rebuild();
@@ -54,8 +62,7 @@ export class TranscriptView {
       if (what === "selection") this.markSelection();
     });
     this.root.addEventListener("click", (event) => this.handleClick(event));
-    addEventListener("keydown", (event) => event.key === "Escape" && endZoom() && event.stopImmediatePropagation(), { capture: true });
-    addEventListener("beforeprint", () => this.groups.forEach((group) => this.drawGroup(group, false)));
+    this.connectPrint();
   }
 
   /** Shows the entries of the path. Groups that stay the same are not touched. */
@@ -144,12 +151,26 @@ export class TranscriptView {
     const missing = [...group.querySelectorAll(".entry:has(> .body.loading)")];
     if (missing.length === 0 || !this.live) return;
     const ids = missing.map((entry) => entry.getAttribute("data-id") ?? "");
-    await this.live.load([...ids, ...ids.flatMap((id) => this.delegations.batchOf.get(id)?.id ?? [])]);
+    try {
+      await this.live.load([...ids, ...ids.flatMap((id) => this.delegations.batchOf.get(id)?.id ?? [])]);
+    } catch {
+      return this.loadLater(group);
+    }
     for (const entry of missing) {
       const row = this.store.entry(entry.getAttribute("data-id") ?? "");
       // The element stays, so that the browser keeps the scroll position.
       if (row && entry.isConnected) entry.replaceChildren(...this.drawEntry(row).childNodes);
     }
+  }
+
+  /** The connection may be lost, and come back. @param {HTMLElement} group */
+  loadLater(group) {
+    if (this.retried.has(group)) return;
+    this.retried.add(group);
+    setTimeout(() => {
+      this.retried.delete(group);
+      if (group.isConnected) this.loadMissing(group);
+    }, RETRY_DELAY);
   }
 
   /** Draws an entry again, if it is drawn. @param {string} id */
@@ -202,6 +223,7 @@ export class TranscriptView {
     if (batchHtml !== undefined) mergeTasks(body, fragment(batchHtml));
     if (entry.type === "subagent_batch" || batch) this.finishBatch(entry.id, body);
     for (const [part, isOpen] of Object.entries(this.openParts)) setOpen(body, part, isOpen === true);
+    this.openToggled(entry.id, body);
     for (const figure of body.querySelectorAll("figure.code")) {
       figure.append(element("button", { class: "copy", type: "button" }, "Copy"));
     }
@@ -245,7 +267,7 @@ export class TranscriptView {
     if (at < 0) return;
     const group = Math.floor(at / GROUP);
     // With the bodies the heights are known, and the entry stays where it is scrolled to.
-    await this.live?.load(this.shown.slice(Math.max(0, group - 1) * GROUP, (group + 2) * GROUP).map((entry) => entry.id));
+    await this.live?.load(this.shown.slice(Math.max(0, group - 1) * GROUP, (group + 2) * GROUP).map((entry) => entry.id)).catch(() => {});
     for (const near of [group - 1, group + 1, group]) {
       if (this.groups[near]) this.drawGroup(this.groups[near], true);
     }
@@ -272,20 +294,62 @@ export class TranscriptView {
   /** Opens or closes all parts of a class. @param {string} part @param {boolean} isOpen */
   openAll(part, isOpen) {
     this.openParts[part] = isOpen;
+    this.toggled.clear();
     setOpen(this.root, part, isOpen);
+    this.store.notify("view");
+  }
+
+  /** Brings single parts to where the user had them. @param {Map<string, boolean>} toggled */
+  setToggled(toggled) {
+    this.toggled = toggled;
+    for (const entry of this.root.querySelectorAll(".entry")) this.openToggled(entry.getAttribute("data-id") ?? "", entry);
+  }
+
+  /** @param {string} id @param {Element} drawn */
+  openToggled(id, drawn) {
+    if (this.toggled.size === 0) return;
+    for (const [at, part] of drawn.querySelectorAll("details").entries()) {
+      const isOpen = this.toggled.get(`${id}:${at}`);
+      if (isOpen !== undefined) part.open = isOpen;
+    }
+  }
+
+  /** The user opens or closes a part. @param {HTMLDetailsElement} part */
+  noteToggle(part) {
+    const entry = part.closest(".entry");
+    const at = [...(entry?.querySelectorAll("details") ?? [])].indexOf(part);
+    this.toggled.set(`${entry?.getAttribute("data-id")}:${at}`, !part.open);
+    this.store.notify("view");
+  }
+
+  /** Draws what is printed: everything, unless that would take forever. */
+  connectPrint() {
+    const note = element("p", { class: "print-note notice" });
+    addEventListener("beforeprint", () => {
+      const total = this.shown.length;
+      const most = Math.floor(MAX_PRINTED / GROUP);
+      const inView = Math.max(0, this.groups.findIndex((group) => group.getBoundingClientRect().bottom > 0));
+      const first = Math.min(inView, Math.max(0, this.groups.length - most));
+      const printed = this.groups.slice(first, first + most);
+      printed.forEach((group) => this.drawGroup(group, false));
+      for (const group of this.groups) group.classList.toggle("not-printed", !printed.includes(group));
+      if (printed.length === this.groups.length) return note.remove();
+      note.textContent = `Entries ${first * GROUP + 1} to ${Math.min(total, (first + most) * GROUP)} of ${total}. Scroll elsewhere to print others, or export the session as Markdown.`;
+      this.root.prepend(note);
+    });
+    addEventListener("afterprint", () => note.remove());
   }
 
   /** @param {MouseEvent} event */
   handleClick(event) {
     const target = /** @type {Element} */ (event.target);
+    const part = target.closest("summary")?.parentElement;
+    if (part instanceof HTMLDetailsElement) this.noteToggle(part);
     const other = target.closest("[data-show]")?.getAttribute("data-show");
     if (other) {
       this.store.select(other);
       this.scrollTo(other);
     }
-    if (target.matches("button.copy")) copyCode(target);
-    const image = target.closest("button.zoom");
-    if (image) toggleZoom(image);
   }
 }
 

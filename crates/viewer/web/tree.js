@@ -49,11 +49,18 @@ export class TreeView {
     /** What changed since the last frame. */
     this.mustUpdate = false;
     this.mustReveal = false;
+    /** Whether the user scrolled since the selection was moved into view. */
+    this.isScrolled = false;
+    /** Whether all branches are folded. */
+    this.isFolded = false;
     /** While something is edited in a row, nothing is drawn. */
     this.isPaused = false;
     /** @type {import("./overview.js").TreeOverview | null} */
     this.overview = null;
     this.root.addEventListener("scroll", () => this.schedule(), { passive: true });
+    for (const kind of ["wheel", "touchmove", "pointerdown"]) {
+      this.root.parentElement?.addEventListener(kind, () => this.noteScroll(), { passive: true });
+    }
     this.root.addEventListener("click", (event) => this.handleClick(event));
     this.root.addEventListener("keydown", (event) => this.handleKey(event));
     new ResizeObserver(() => {
@@ -106,9 +113,33 @@ export class TreeView {
     return this.rowOf(index);
   }
 
+  /** The user scrolls. */
+  noteScroll() {
+    this.isScrolled = true;
+    this.store.notify("view");
+  }
+
+  /** The entry at the top of the view, if the user scrolled there. */
+  topId() {
+    const at = Math.ceil(this.root.scrollTop / (this.offset(1) || 1));
+    return this.isScrolled ? this.idAt(at) ?? null : null;
+  }
+
+  /** Scrolls to an entry instead of the selection. @param {string} id */
+  scrollToEntry(id) {
+    if (this.mustUpdate) this.update();
+    const row = this.rowOf(this.store.entryById.get(id) ?? -1);
+    if (row < 0) return;
+    Object.assign(this, { mustReveal: false, isScrolled: true });
+    this.cursor = this.selectedRow();
+    this.root.scrollTop = this.offset(row);
+    this.redraw();
+  }
+
   /** Moves the selection into view. */
   reveal() {
     this.mustReveal = false;
+    this.isScrolled = false;
     this.cursor = this.selectedRow();
     this.scrollToCursor();
     this.redraw();
@@ -245,14 +276,31 @@ export class TreeView {
   toggleFold(index) {
     const { folded } = this.options;
     if (!folded.delete(index)) folded.add(index);
+    this.isFolded = false;
+    this.update();
+    this.store.notify("view");
+  }
+
+  /** The entries whose branches are folded; "all" for all branches. */
+  foldedIds() {
+    return this.isFolded ? ["all"] : [...this.options.folded].map((index) => this.store.entries[index]?.id).filter(Boolean);
+  }
+
+  /** @param {string[]} ids */
+  fold(ids) {
+    if (ids.includes("all")) return this.foldBranches(true);
+    this.isFolded = false;
+    this.options.folded = new Set(ids.flatMap((id) => this.store.entryById.get(id) ?? []));
     this.update();
   }
 
   /** Folds all branches beside the main lane, or unfolds everything. @param {boolean} isFolded */
   foldBranches(isFolded) {
+    this.isFolded = isFolded;
     this.options.folded = new Set();
     this.options.folded = new Set(isFolded ? branchStarts(outlineRows(this.store, this.options)) : []);
     this.update();
+    this.store.notify("view");
   }
 
   /** @param {KeyboardEvent} event */
@@ -280,9 +328,8 @@ export class TreeView {
     const row = this.rows[this.cursor];
     if (!row) return;
     if (row.isSide && row.children > 0 && row.isFolded !== isLeft) {
-      this.options.folded[isLeft ? "add" : "delete"](row.index);
       const at = this.cursor;
-      this.update();
+      this.toggleFold(row.index);
       this.cursor = at;
     } else if (isLeft) {
       let at = this.cursor;
@@ -305,7 +352,21 @@ export function previewText(entry) {
   const quoted = /^(?:user|assistant): "(.*)"$/su.exec(entry.preview);
   const text = quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
   if (entry.role === "assistant" && text === "(no content)" && entry.calls) return entry.calls === 1 ? "(calls a tool)" : `(calls ${entry.calls} tools)`;
-  return text.replace(/^#{1,6} /u, "");
+  return isMessage(entry) ? plainText(text) : text.replace(/: \{\}\]$/u, "]");
+}
+
+/** @param {import("./state.js").Row} entry */
+function isMessage(entry) {
+  return entry.type === "message" && (entry.role === "user" || entry.role === "assistant");
+}
+
+/** A line of a message without the marks of Markdown. @param {string} line */
+export function plainText(line) {
+  return line
+    .replace(/^(?:#{1,6}|[-*+>]) +/u, "")
+    .replace(/`{3,}[\w+#-]* ?|`/gu, "")
+    .replace(/\*\*(?=\S)(.*?\S)\*\*/gu, "$1")
+    .replace(/!?\[([^\]]*)\]\([^()\s]*\)/gu, "$1");
 }
 
 /** @param {number} lane */

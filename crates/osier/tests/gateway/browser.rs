@@ -9,8 +9,11 @@ mod delegating;
 mod exploring;
 mod extensions;
 mod hostile;
+mod keyboard;
+mod phone;
 mod read_only;
 mod reading;
+mod restoring;
 mod scrolling;
 mod sessions;
 mod tree;
@@ -161,6 +164,12 @@ impl LivePage {
         self.wait(&format!("JSON.stringify({shown}) === JSON.stringify({})", json!(rows))).await;
     }
 
+    /// Waits until the page has drawn what changed.
+    pub(crate) async fn evaluate_frame(&self) {
+        let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)));";
+        self.browser.evaluate_async(script).await;
+    }
+
     /// Waits until an expression has this value.
     pub(crate) async fn becomes(&self, expression: &str, value: Value) {
         self.wait(&format!("JSON.stringify({expression}) === JSON.stringify({value})")).await;
@@ -189,7 +198,7 @@ impl LivePage {
         self.evaluate(&script).await;
     }
 
-    /// Fails if an entry is drawn twice, or if the browser reported an error.
+    /// Fails if an entry is drawn twice.
     pub(crate) async fn is_consistent(&self) {
         let ids =
             "const ids = [...document.querySelectorAll('.entry[data-id]')].map((entry) => entry.dataset.id);

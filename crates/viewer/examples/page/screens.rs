@@ -66,6 +66,9 @@ pub(crate) struct Pictures<'a> {
 impl Pictures<'_> {
     pub(crate) async fn take(&self, name: &str) {
         self.browser.wait_until("!document.querySelector('#message').matches('.shown')").await;
+        // What a model answers now has the time of the picture; pictures of another day would differ.
+        let times = "document.querySelectorAll('.entry time').forEach((time) => { if (time.dateTime > '2026-02') time.textContent = '09:14'; })";
+        self.browser.evaluate(times).await;
         let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 250)));";
         self.browser.evaluate_async(script).await;
         let file = self.folder.join(format!("{name}-{}.png", self.suffix));
@@ -124,6 +127,9 @@ async fn take_all(osier: &str, folder: &Path, size: &Size, theme: &str) {
     pictures.take("sessions").await;
     take_search(&pictures).await;
     take_session(&pictures, size).await;
+    // Before models answer.
+    let export = demo.home.join("talk.html");
+    gateway.run(&["sessions", "export", DEMO_SESSION, "--output", export.to_str().unwrap()]);
     take_compare(&pictures).await;
     take_dialog(&pictures).await;
     scenes::take_turn(&pictures, &model).await;
@@ -133,7 +139,7 @@ async fn take_all(osier: &str, folder: &Path, size: &Size, theme: &str) {
     take_banner(&pictures, size).await;
     take_read_only(&pictures, &gateway).await;
     take_logged_out(&pictures, &gateway).await;
-    take_export(&pictures, &gateway, size, &demo.home.join("talk.html")).await;
+    take_export(&pictures, size, &export).await;
     drop(gateway);
     let _ = std::fs::remove_dir_all(std::env::temp_dir().join("osier-screens"));
 }
@@ -231,8 +237,7 @@ async fn take_read_only(pictures: &Pictures<'_>, gateway: &Gateway) {
     pictures.take("read-only").await;
 }
 
-async fn take_export(pictures: &Pictures<'_>, gateway: &Gateway, size: &Size, file: &Path) {
-    gateway.run(&["sessions", "export", DEMO_SESSION, "--output", file.to_str().unwrap()]);
+async fn take_export(pictures: &Pictures<'_>, size: &Size, file: &Path) {
     pictures.browser.goto(&format!("file://{}", file.display())).await;
     pictures.browser.wait_until("document.body.classList.contains('ready')").await;
     pictures.show("scrollTo(0, 0)", "true").await;

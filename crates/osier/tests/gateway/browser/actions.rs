@@ -361,3 +361,115 @@ async fn context_and_cost_are_shown_and_grow() {
 fn with_price(model: &ModelServer) -> TestGateway {
     configured(model, "", "context_window = 20000\nprice = { input = 2, output = 10 }")
 }
+
+/// A fork that a hook refuses leaves everything as it is.
+#[tokio::test]
+async fn a_fork_that_is_refused_stays_in_the_session() {
+    let model = ModelServer::new();
+    let env = model.env();
+    let file = env.path("refuse.ts");
+    let extension = r#"
+import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";
+export default function (pi: ExtensionAPI) {
+	pi.on("session_before_fork", async () => ({ cancel: true }));
+}
+"#;
+    std::fs::write(&file, extension).unwrap();
+    let gateway = TestGateway::start_in(env, &["-e", file.to_str().unwrap()]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    let address = page.evaluate("return location.href").await;
+    page.evaluate("window.said = []; new MutationObserver(() => window.said.push(document.querySelector('#message').textContent)).observe(document.querySelector('#message'), { childList: true })").await;
+    page.choose_in_session("Fork").await;
+    page.wait("window.said.some((text) => text.includes('refused'))").await;
+    page.wait(&format!(
+        "document.body.dataset.session && {REPLIES} === 2 && document.querySelectorAll('.row').length === 4"
+    ))
+    .await;
+    assert_eq!(
+        page.evaluate("return [location.href, window.said.some((text) => text.includes('Forked'))]").await,
+        json!([address, false])
+    );
+    page.prompt("three").await;
+    model.next_request().reply("answer three");
+    page.turn_ended(3).await;
+    assert_eq!(gateway.get("/api/sessions").await["sessions"].as_array().unwrap().len(), 1);
+    assert!(gateway.active_path(&session).await.as_array().unwrap().len() >= 6);
+}
+
+/// A prompt that cannot be sent comes back before what was typed since, also if another session is shown meanwhile.
+#[tokio::test]
+async fn a_prompt_that_fails_replaces_nothing_that_was_typed_since() {
+    let gateway = TestGateway::start();
+    let (first, _) = gateway.create_with(&["about apples"]).await;
+    let (second, _) = gateway.create_with(&["about pears"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&first).await;
+    let hold = "const fetch = window.fetch, gate = new Promise((resolve) => (window.release = resolve));
+        window.fetch = async (path, options) => { if (String(path).includes('/prompt')) { await gate; throw new TypeError('failed'); } return fetch(path, options); };";
+    page.evaluate(hold).await;
+    page.prompt("one").await;
+    page.wait("document.querySelector('#prompt').value === ''").await;
+    page.browser.type_into("#prompt", "two").await;
+    page.show(&second).await;
+    page.browser.type_into("#prompt", "three").await;
+    page.evaluate("window.release()").await;
+    page.wait("document.querySelector('#message').textContent.includes('cannot be reached')").await;
+    page.show(&first).await;
+    page.wait("document.querySelector('#prompt').value === 'one\\n\\ntwo'").await;
+    page.show(&second).await;
+    page.wait("document.querySelector('#prompt').value === 'three'").await;
+}
+
+/// Images that are dropped, and one that is too large.
+#[tokio::test]
+async fn images_are_dropped_and_large_ones_refused() {
+    let gateway = TestGateway::start();
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    let drop = |name: &str, size: usize| {
+        format!(
+            "const data = new DataTransfer(); data.items.add(new File([new Uint8Array({size})], '{name}', {{ type: 'image/png' }}));
+            const composer = document.querySelector('#composer'), over = new DragEvent('dragover', {{ dataTransfer: data, bubbles: true, cancelable: true }});
+            composer.dispatchEvent(over);
+            composer.dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, bubbles: true, cancelable: true }}));
+            return over.defaultPrevented;"
+        )
+    };
+    assert_eq!(page.evaluate(&drop("small.png", 100)).await, json!(true));
+    page.wait("document.querySelectorAll('#attachments img').length === 1").await;
+    page.evaluate(&drop("large.png", (8 << 20) + 1)).await;
+    page.wait("document.querySelector('#message').textContent === 'large.png is larger than 8 MB'").await;
+    page.wait("document.querySelectorAll('#attachments img').length === 1").await;
+}
+
+/// The file of a download, and the clipboard, for real.
+#[tokio::test]
+async fn a_download_is_a_file_and_a_copy_is_in_the_clipboard() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    let folder = gateway.env.path("downloads");
+    std::fs::create_dir_all(&folder).unwrap();
+    page.browser
+        .devtools("Browser.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": folder }))
+        .await;
+    page.choose_in_session("Download as Markdown").await;
+    let file = loop {
+        let files = std::fs::read_dir(&folder).unwrap().flatten().map(|file| file.path());
+        if let Some(file) =
+            files.into_iter().find(|file| file.extension().is_some_and(|extension| extension == "md"))
+        {
+            break file;
+        }
+        page.evaluate_frame().await;
+    };
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("answer one") && text.contains("answer two"), "{text}");
+    let permission = json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+    page.browser.devtools("Browser.grantPermissions", permission).await;
+    page.select("answer one").await;
+    page.choose("Copy the text").await;
+    page.wait("document.querySelector('#message').textContent === 'Copied'").await;
+    let pasted = page.browser.evaluate_async("const done = arguments[0]; navigator.clipboard.readText().then(done, (error) => done(String(error)))").await;
+    assert_eq!(pasted, json!("answer one"));
+}

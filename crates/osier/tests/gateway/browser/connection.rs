@@ -238,3 +238,145 @@ async fn the_banner_covers_nothing() {
     page.wait("document.body.dataset.connection === 'connected' && !document.querySelector('#connection').checkVisibility()").await;
     page.wait("getComputedStyle(document.documentElement).getPropertyValue('--banner') === '0px'").await;
 }
+
+/// What was said during the cut is there, and what follows streams on.
+#[tokio::test]
+async fn a_reply_streams_on_after_a_lost_connection() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("one").await;
+    let mut request = model.next_request();
+    request.send_text("begin");
+    let draft = "document.querySelector('.draft .markdown')?.textContent.trim()";
+    page.wait(&format!("{draft} === 'begin'")).await;
+    for (during, after) in [("ning", ", middle"), (", more", " and end")] {
+        tunnel.cut();
+        page.wait("document.body.dataset.connection === 'lost'").await;
+        request.send_text(during);
+        tunnel.open();
+        page.wait(&format!("{draft}?.endsWith('{during}')")).await;
+        request.send_text(after);
+        page.wait(&format!("{draft}?.endsWith('{during}{after}')")).await;
+    }
+    request.finish("stop");
+    page.turn_ended(1).await;
+    page.sees("beginning, middle, more and end").await;
+    page.is_consistent().await;
+}
+
+/// A gateway that was started again asks another question under the same number. What is allowed is what is shown.
+#[tokio::test]
+async fn a_question_is_never_shown_in_place_of_another() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    page.prompt("write").await;
+    let write = |path: &str| json!({ "path": path, "content": "made\n" });
+    model.next_request().reply_with_call("write", &write("a.txt"));
+    page.wait("document.querySelector('.question .diff') && document.querySelector('.question h2').textContent.includes('a.txt')").await;
+    let number = "document.querySelector('.question').dataset.question";
+    let first = page.evaluate(&format!("return {number}")).await;
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    // Nothing can be answered now, and the card stays.
+    page.browser.click(".question button.primary").await;
+    page.wait("document.querySelector('#message').textContent.includes('The connection was lost')").await;
+    let port = gateway.port();
+    let gateway = TestGateway::start_on(gateway.kill(), port);
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "another" })).await;
+    model.next_request().reply_with_call("write", &write("b.txt"));
+    tunnel.open();
+    page.wait("document.querySelector('.question h2')?.textContent.includes('b.txt') && document.querySelector('.question .diff')").await;
+    page.wait("document.querySelectorAll('.question').length === 1").await;
+    assert_eq!(page.evaluate(&format!("return {number}")).await, first, "the case of this test");
+    page.browser.click(".question button.primary").await;
+    model.next_request().reply("Done.");
+    page.sees("Done.").await;
+    assert!(gateway.env.path("b.txt").exists() && !gateway.env.path("a.txt").exists());
+}
+
+/// An answer is sent once.
+#[tokio::test]
+async fn a_question_that_is_answered_cannot_be_answered_again() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.watch_socket().await;
+    page.prompt("write").await;
+    model.next_request().reply_with_call("write", &json!({ "path": "a.txt", "content": "x" }));
+    page.wait("document.querySelector('.question .diff')").await;
+    page.evaluate("const buttons = document.querySelectorAll('.question button'); buttons.forEach((button) => button.click())").await;
+    model.next_request().reply("Done.");
+    page.turn_ended(2).await;
+    let answers = page.evaluate("return window.sent.filter((frame) => frame.command?.type === 'answer').map((frame) => frame.command.answer.type)").await;
+    assert_eq!(answers, json!(["once"]));
+}
+
+/// Scrolling while the connection is lost shows empty entries, and they are filled when it is back.
+#[tokio::test]
+async fn bodies_that_could_not_be_fetched_are_tried_again() {
+    let gateway = TestGateway::start();
+    let texts: Vec<String> =
+        (0..120).map(|number| format!("message number {number}\n\n{}", "text ".repeat(60))).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (session, _) = gateway.create_with(&texts).await;
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("message number 119").await;
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    page.scroll_up("scrollTo(0, 0)").await;
+    page.wait("document.querySelector('.group .body.loading')").await;
+    tunnel.open();
+    page.sees("message number 0").await;
+    page.wait("!document.querySelector('.body.loading')").await;
+    page.is_consistent().await;
+}
+
+/// Nothing runs that nobody has allowed.
+#[tokio::test]
+async fn a_question_that_a_gateway_left_is_gone_with_it() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("write").await;
+    model.next_request().reply_with_call("write", &json!({ "path": "a.txt", "content": "x" }));
+    page.wait("document.querySelector('.question .diff')").await;
+    let port = gateway.port();
+    let gateway = TestGateway::start_on(gateway.kill(), port);
+    page.wait("document.body.dataset.connection === 'connected' && !document.querySelector('.question')")
+        .await;
+    // The call counts as interrupted, and the model decides again.
+    page.browser.click(".unfinished button").await;
+    model.next_request().reply("I did not write it.");
+    page.sees("I did not write it.").await;
+    assert!(!gateway.env.path("a.txt").exists());
+}
+
+/// Somebody else deletes the session that the page shows.
+#[tokio::test]
+async fn a_session_that_was_deleted_elsewhere_is_left() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("first").await;
+    let other = LivePage::open(&gateway, BrowserWindow::default()).await.unwrap();
+    other.wait("document.querySelectorAll('.session-link').length === 1").await;
+    other.browser.click("#sessions button").await;
+    other.choose_open("Delete").await;
+    other.confirm().await;
+    other.wait("document.querySelector('#message').textContent !== ''").await;
+    let said = other.evaluate("return document.querySelector('#message').textContent").await;
+    assert_ne!(said, json!("Deleted"), "a session that a page has open is not deleted");
+    page.sees("first").await;
+}

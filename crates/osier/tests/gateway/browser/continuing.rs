@@ -228,6 +228,148 @@ async fn a_move_that_is_not_confirmed_in_time_is_given_up() {
     page.sees("answer other").await;
 }
 
+/// Holds frames that the page sends or gets until `window.release()`: moves on their way, or the replies to them.
+fn hold(what: &str) -> String {
+    format!(
+        "window.held = []; const what = '{what}', send = WebSocket.prototype.send, parse = JSON.parse, moves = new Set(); let isHolding = true;
+        WebSocket.prototype.send = function (text) {{
+          const frame = parse(text);
+          if (frame.command?.type !== 'move') return send.call(this, text);
+          moves.add(frame.id);
+          if (!isHolding || what !== 'moves') return send.call(this, text);
+          window.held.push(() => send.call(this, text));
+        }};
+        JSON.parse = (text) => {{
+          const frame = parse(text);
+          if (!isHolding || what !== 'replies' || frame?.type !== 'sent' || !moves.has(frame.id)) return frame;
+          window.held.push(() => window.socket.dispatchEvent(new MessageEvent('message', {{ data: text }})));
+          return {{ type: 'pong' }};
+        }};
+        window.release = () => {{ isHolding = false; window.held.forEach((run) => run()); }};"
+    )
+}
+
+/// K7: what others add while a move is on its way is not its confirmation. The move is refused, and the selection stays.
+#[tokio::test]
+async fn an_entry_of_somebody_else_does_not_confirm_a_move() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    page.watch_socket().await;
+    page.evaluate(&hold("moves")).await;
+    page.select("answer one").await;
+    page.prompt("other").await;
+    page.wait("window.held.length === 1 && document.querySelector('#send').disabled").await;
+    let say = json!({ "message": { "role": "user", "content": "elsewhere" } });
+    gateway.post(&format!("{session}/messages"), say).await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('elsewhere')").await;
+    page.wait("document.querySelector('#send').disabled && document.querySelector('#continue-from').textContent === 'Moving…'").await;
+    page.evaluate("window.release()").await;
+    page.wait("document.querySelector('#message').textContent.includes('moved on')").await;
+    page.wait(
+        "document.querySelector('#prompt').value === 'other' && !document.querySelector('#send').disabled",
+    )
+    .await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('answer one')").await;
+    page.prompt("").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(
+        !messages.iter().any(|message| message.contains("elsewhere") || message.contains("two")),
+        "{messages:?}"
+    );
+    request.reply("answer other");
+    page.sees("answer other").await;
+}
+
+/// K7: somebody else goes on after the move, and before the page knows of it. The prompt is not sent there.
+#[tokio::test]
+async fn a_prompt_does_not_follow_what_came_after_its_move() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    page.watch_socket().await;
+    page.evaluate(&hold("replies")).await;
+    page.select("answer one").await;
+    page.prompt("other").await;
+    page.wait(
+        "window.held.length === 1 && document.querySelector('.row.leaf')?.textContent.includes('answer one')",
+    )
+    .await;
+    let say = json!({ "message": { "role": "user", "content": "elsewhere" } });
+    gateway.post(&format!("{session}/messages"), say).await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('elsewhere')").await;
+    page.wait("document.querySelector('#send').disabled").await;
+    page.evaluate("window.release()").await;
+    page.wait("document.querySelector('#message').textContent.includes('moved on')").await;
+    page.wait(
+        "document.querySelector('#prompt').value === 'other' && !document.querySelector('#send').disabled",
+    )
+    .await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('answer one')").await;
+    let path = gateway.active_path(&session).await;
+    assert!(!path.to_string().contains("other"), "{path}");
+}
+
+/// K4 for a compaction: the prompt follows it, and the older part is its summary.
+#[tokio::test]
+async fn a_compaction_is_continued_like_any_entry() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, ids) = gateway.create_with(&["first", "second"]).await;
+    let compaction = json!({ "summary": "All about pears", "firstKeptEntryId": ids[1], "tokensBefore": 100 });
+    gateway.post(&format!("{session}/compactions"), compaction).await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "third" } }))
+        .await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("third").await;
+    page.click_part("document.querySelector('.row.kind-compaction')").await;
+    page.sees("Continues on a new branch").await;
+    page.prompt("fourth").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(messages.iter().any(|message| message.contains("pears")), "{messages:?}");
+    assert!(
+        !messages.iter().any(|message| message.contains("first") || message.contains("third")),
+        "{messages:?}"
+    );
+    request.reply("done");
+    page.sees("done").await;
+}
+
+/// K6 for a name and for the data of an extension.
+#[tokio::test]
+async fn names_and_data_are_continued_like_the_entry_above_them() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, _) = gateway.create_with(&["zero"]).await;
+    let reply = json!({ "role": "assistant", "content": [{ "type": "text", "text": "first" }], "provider": "local", "model": "test", "stopReason": "stop" });
+    gateway.post(&format!("{session}/messages"), json!({ "message": reply })).await;
+    let rename = gateway.request(reqwest::Method::PATCH, &session).json(&json!({ "title": "Named" }));
+    assert!(rename.send().await.unwrap().status().is_success());
+    let data = json!({ "type": "custom", "customType": "notes", "data": { "a": 1 } });
+    gateway.post(&format!("{session}/entries"), data).await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "second" } }))
+        .await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.choose_value("#filter", "all").await;
+    for (number, kind) in ["session_info", "custom"].into_iter().enumerate() {
+        page.click_part(&format!("document.querySelector('.row.kind-{kind}')")).await;
+        page.wait(&format!("document.querySelector('.row.kind-{kind}.selected')")).await;
+        page.prompt("another").await;
+        let request = model.next_request();
+        let messages = request.messages();
+        assert!(messages.iter().any(|message| message.contains("first")), "{messages:?}");
+        assert!(!messages.iter().any(|message| message.contains("second")), "{messages:?}");
+        request.reply("done");
+        page.wait(&format!("{REPLIES} === 2 && document.querySelector('#cancel').hidden && document.querySelectorAll('.row.role-assistant').length === {}", number + 2)).await;
+    }
+}
+
 /// K8: what a browser remembers or shows decides nothing; the leaf of the session does.
 #[tokio::test]
 async fn only_the_session_decides_where_a_prompt_goes() {
@@ -238,7 +380,7 @@ async fn only_the_session_decides_where_a_prompt_goes() {
     let first = page.evaluate("return document.querySelector('.entry.role-user').dataset.id").await;
     // This browser was at the first message. Meanwhile the leaf moved there, and back to the end of another branch.
     let pointer = format!(
-        "localStorage.setItem('osier.scroll', '{id} {} 10'); localStorage.setItem('osier.session', 'none')",
+        "localStorage.setItem('osier.views', JSON.stringify([['{id}', 'at={0}:0&entry={0}']])); localStorage.setItem('osier.session', 'none')",
         first.as_str().unwrap()
     );
     page.evaluate(&pointer).await;
@@ -330,8 +472,12 @@ async fn the_store_has_its_fields_and_the_browser_keeps_only_pointers() {
     assert_eq!(page.browser.evaluate_async(missing).await, json!([]));
     page.browser.click("#toggle-theme").await;
     page.scroll_up("document.querySelector('.entry').scrollIntoView()").await;
-    page.wait("localStorage.getItem('osier.scroll')").await;
-    let kept = page.evaluate("return Object.fromEntries(Object.entries(localStorage).map(([key, value]) => [key, value.split(' ')[0]]))").await;
+    page.wait("localStorage.getItem('osier.views')?.includes('at=')").await;
+    let kept = page.evaluate("return Object.keys(localStorage).sort()").await;
+    assert_eq!(kept, json!(["osier.session", "osier.theme", "osier.views"]));
     let id = session.rsplit('/').next().unwrap();
-    assert_eq!(kept, json!({ "osier.scroll": id, "osier.session": id, "osier.theme": "dark" }));
+    let views = page.evaluate("return JSON.parse(localStorage.getItem('osier.views'))").await;
+    let (of, pointers) = (&views[0][0], views[0][1].as_str().unwrap());
+    assert_eq!(of, id);
+    assert!(pointers.starts_with("at=") && pointers.len() < 80, "{pointers}");
 }

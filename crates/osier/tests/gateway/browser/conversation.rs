@@ -188,6 +188,24 @@ async fn output_of_a_tool_is_shown_while_it_runs() {
     page.wait("!document.querySelector('.result.running')").await;
 }
 
+/// That a busy model is tried again is said until it answers.
+#[tokio::test]
+async fn a_pause_before_another_attempt_ends_with_the_reply() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("hello").await;
+    model.next_request().refuse(503, "{}");
+    page.sees("Trying again in").await;
+    let mut request = model.next_request();
+    request.send_text("Now it works");
+    page.sees("Now it works").await;
+    page.wait("!document.querySelector('#running').textContent.includes('Trying again')").await;
+    request.finish("stop");
+    page.turn_ended(1).await;
+}
+
 #[tokio::test]
 async fn thinking_streams_and_a_todo_list_is_drawn() {
     let model = ModelServer::new();

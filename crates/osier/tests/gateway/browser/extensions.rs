@@ -106,13 +106,21 @@ async fn dialogs_of_extensions_are_answered() {
 
 #[tokio::test]
 async fn extensions_show_texts_beside_the_editor() {
-    let Some((_gateway, page)) = open_with_extension().await else { return };
+    let Some((gateway, page)) = open_with_extension().await else { return };
     page.prompt("/show").await;
     let text = "document.querySelector('#extensions').innerText";
     page.wait(&format!("{text}.includes('one\\n<b>two') && {text}.includes('3 tests')")).await;
     page.wait("document.querySelector('#prompt').value === 'try this'").await;
-    page.evaluate("document.querySelector('#prompt').value = ''").await;
+    // They are there after a refresh, too.
+    page.refresh().await;
+    page.wait(&format!("{text}.includes('one\\n<b>two') && {text}.includes('3 tests')")).await;
     page.prompt("/hide").await;
     page.wait("document.querySelector('#message').textContent === 'Hidden <b>'").await;
     page.wait(&format!("{text} === ''")).await;
+    // What an extension showed in a gateway that died is not there any more.
+    page.prompt("/show").await;
+    page.wait(&format!("{text}.includes('3 tests')")).await;
+    let port = gateway.port();
+    let _gateway = TestGateway::start_on(gateway.kill(), port);
+    page.wait(&format!("document.body.dataset.connection === 'connected' && {text} === ''")).await;
 }
