@@ -22,9 +22,10 @@ impl AgentContext {
     ) -> Result<CommandReply, AgentError> {
         let state = self.session.state();
         let cursor_state = state.cursor_state(self.cursor.id()).cloned().unwrap_or_default();
+        let history = cursor_state.history(&state.tree);
         let places = match direction {
-            HistoryDirection::Back => &cursor_state.history.back,
-            HistoryDirection::Forward => &cursor_state.history.forward,
+            HistoryDirection::Back => &history.back,
+            HistoryDirection::Forward => &history.forward,
         };
         let is_elsewhere = |position: &&Place| !state.tree.same_place(**position, cursor_state.position);
         let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(cursor_state.position);

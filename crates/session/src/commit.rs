@@ -4,12 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use osier_store::LogVersion;
-use osier_tree::move_history::MoveHistory;
 use osier_tree::projection::json::stored_form;
 use osier_tree::{EntryDraft, EntryId, EntryLine, Place, PlanError, Seq, SessionTree};
 
 use crate::cursor::Cursor;
-use crate::cursor_state::CursorId;
+use crate::cursor_state::{CursorId, CursorState};
 use crate::draft::DraftHandle;
 use crate::error::SessionError;
 use crate::gate::{GateVerdict, PlannedChange};
@@ -27,18 +26,19 @@ pub struct PlanView<'a> {
     pub tree: &'a SessionTree,
     /// The position of the cursor, or the leaf of the log if there is no cursor.
     pub at: Place,
-    pub history: &'a MoveHistory,
+    /// `None` if there is no cursor.
+    pub(crate) cursor: Option<&'a CursorState>,
 }
 
 impl PlanView<'_> {
     /// The target of an undo: the last position that differs from the current one.
     pub fn undo_target(&self) -> Option<Place> {
-        self.nearest(&self.history.back)
+        self.nearest(&self.cursor?.history(self.tree).back)
     }
 
     /// The target of a redo.
     pub fn redo_target(&self) -> Option<Place> {
-        self.nearest(&self.history.forward)
+        self.nearest(&self.cursor?.history(self.tree).forward)
     }
 
     fn nearest(&self, places: &[Place]) -> Option<Place> {
@@ -176,12 +176,12 @@ enum PreparedCommit {
 
 impl SessionState {
     /// The input of a plan at a cursor or at the leaf of the log. `None` if the cursor was dropped.
-    fn view<'a>(&'a self, cursor: Option<CursorId>, none: &'a MoveHistory) -> Option<PlanView<'a>> {
+    fn view(&self, cursor: Option<CursorId>) -> Option<PlanView<'_>> {
         match cursor {
-            None => Some(PlanView { tree: &self.tree, at: self.tree.leaf(), history: none }),
+            None => Some(PlanView { tree: &self.tree, at: self.tree.leaf(), cursor: None }),
             Some(cursor) => {
                 let cursor_state = self.cursor_state(cursor)?;
-                Some(PlanView { tree: &self.tree, at: cursor_state.position, history: &cursor_state.history })
+                Some(PlanView { tree: &self.tree, at: cursor_state.position, cursor: Some(cursor_state) })
             }
         }
     }
@@ -208,9 +208,9 @@ impl Session {
 
     /// Plans and gates a change.
     async fn prepare(&self, commit: &Commit) -> Result<PreparedCommit, SessionError> {
-        let (state, none) = (self.state(), MoveHistory::default());
+        let state = self.state();
         let cursor = commit.cursor_id();
-        let view = state.view(cursor, &none).ok_or(SessionError::Closed)?;
+        let view = state.view(cursor).ok_or(SessionError::Closed)?;
         let planned = match (commit.plan)(view) {
             Ok(Some(planned)) => planned,
             Ok(None) => return Ok(PreparedCommit::Done(CommitOutcome::Nothing)),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use osier_tree::move_history::MoveHistory;
 use osier_tree::{EntryKind, EntryReason, Place, Seq, SessionTree};
-use rustc_hash::FxHashSet;
 
+use crate::cursor_history::CursorHistory;
 use crate::event::SessionEvent;
 
 /// The id of a cursor of this process.
@@ -25,8 +25,7 @@ impl CursorId {
 #[derive(Debug, Clone, Default)]
 pub struct CursorState {
     pub position: Place,
-    /// The jumps of this cursor; right after opening, those of the log.
-    pub history: MoveHistory,
+    pub(crate) history: CursorHistory,
     /// A continuation from here by another writer.
     pub continuation: Option<ForeignContinuation>,
     /// Whether a turn is running.
@@ -55,12 +54,14 @@ impl ForeignContinuation {
 
 impl CursorState {
     fn at(tree: &SessionTree, position: Place) -> CursorState {
-        let mut cursor_state = CursorState { position, ..CursorState::default() };
-        if position == tree.leaf() {
-            cursor_state.history = tree.move_history();
-            cursor_state.drop_from_history(&tree.hidden_entries());
-        }
-        cursor_state
+        let is_leaf = position == tree.leaf();
+        let history = if is_leaf { CursorHistory::of_log(tree) } else { CursorHistory::default() };
+        CursorState { position, history, ..CursorState::default() }
+    }
+
+    /// The places that undo and redo return to.
+    pub fn history(&self, tree: &SessionTree) -> &MoveHistory {
+        self.history.places(tree)
     }
 
     /// Advances to an entry of this cursor.
@@ -74,26 +75,15 @@ impl CursorState {
         }
         let may_jump = matches!(head.kind, EntryKind::Leaf | EntryKind::BranchSummary | EntryKind::Backtrack);
         if may_jump && !tree.same_place(self.position, head.parent) {
-            self.record_jump(tree, head.reason);
+            self.history.record_jump(tree, head.reason, self.position);
             self.continuation = None;
         } else if head.kind.reaches_context() {
-            self.history.record_append();
+            self.history.record_append(tree);
             if let Some(continuation) = &mut self.continuation {
                 continuation.can_follow = false;
             }
         }
         self.position = tree.heads().leaf_after(seq);
-    }
-
-    /// Records a jump. Removes history positions equal to the current one, which an undo or redo skips.
-    fn record_jump(&mut self, tree: &SessionTree, reason: EntryReason) {
-        let passed = match reason {
-            EntryReason::Undo => &mut self.history.back,
-            EntryReason::Redo => &mut self.history.forward,
-            _ => &mut Vec::new(),
-        };
-        while passed.pop_if(|position| tree.same_place(*position, self.position)).is_some() {}
-        self.history.record_jump(reason, self.position);
     }
 
     /// Whether this parent is at the cursor's position, with only entries in between that no model sees.
@@ -130,13 +120,6 @@ impl CursorState {
         }))
     }
 
-    /// Removes deleted branches from the history, so that undo never leads into them.
-    fn drop_from_history(&mut self, hidden: &FxHashSet<Seq>) {
-        let stays = |position: &Place| position.is_none_or(|seq| !hidden.contains(&seq));
-        self.history.back.retain(stays);
-        self.history.forward.retain(stays);
-    }
-
     /// Leaves a deleted branch. Returns whether it was in one.
     fn leave_deleted_branch(&mut self, tree: &SessionTree) -> bool {
         let deleted = |seq: &Seq| tree.marks().is_deleted(tree.id(*seq).as_str());
@@ -153,8 +136,8 @@ impl CursorState {
     fn follow(&mut self, tree: &SessionTree) -> Option<Seq> {
         let tip = self.continuation.take()?.tip;
         match self.position.is_none_or(|position| tree.heads().is_ancestor(position, Some(tip))) {
-            true => self.history.record_append(),
-            false => self.history.record_jump(EntryReason::Move, self.position),
+            true => self.history.record_append(tree),
+            false => self.history.record_jump(tree, EntryReason::Move, self.position),
         }
         self.position = Some(tip);
         Some(tip)
@@ -164,14 +147,13 @@ impl CursorState {
     fn rebase(&self, old: &SessionTree, new: &SessionTree) -> CursorState {
         let found = |seq: Seq| new.find(old.id(seq).as_str());
         let kept = |position: Place| old.heads().ancestors(position).find_map(found);
-        let all = |places: &[Place]| places.iter().map(|position| kept(*position)).collect();
         let continuation = self.continuation.and_then(|continuation| {
             let (first, tip) = (found(continuation.first)?, kept(Some(continuation.tip))?);
             Some(ForeignContinuation { first, tip, ..continuation })
         });
         CursorState {
             position: kept(self.position),
-            history: MoveHistory { back: all(&self.history.back), forward: all(&self.history.forward) },
+            history: self.history.map(old, kept),
             continuation,
             busy: self.busy,
             check_deleted: true,
@@ -183,7 +165,7 @@ impl CursorState {
         if self.check_deleted && !self.busy {
             self.check_deleted = false;
             let hidden = tree.hidden_entries();
-            self.drop_from_history(&hidden);
+            self.history.drop_hidden(&hidden);
             self.continuation = self.continuation.filter(|continuation| !hidden.contains(&continuation.tip));
             if self.leave_deleted_branch(tree) {
                 events.push(self.moved(tree, cursor));

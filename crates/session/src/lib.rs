@@ -8,7 +8,7 @@
 //! | `handle.rs` | `Session`: the handle that all other code uses |
 //! | `commit.rs`, `provided_fields.rs`, `gate.rs` | a change and its first two steps; entries given as JSON; gates |
 //! | `writer_message.rs`, `writer.rs`, `writer/` | the writer's mailbox, the one task that reads it, appending, reading new lines |
-//! | `cursor_state.rs`, `cursor.rs` | the positions of cursors and how entries move them; the handle of a cursor |
+//! | `cursor_state.rs`, `cursor_history.rs`, `cursor.rs` | the positions of cursors and how entries move them; where undo and redo lead; the handle of a cursor |
 //! | `draft.rs`, `attach.rs`, `event.rs` | live drafts; attaching; events for clients |
 //! | `load.rs`, `state.rs`, `env.rs`, `error.rs` | opening; one published state; clock, ids, durability; errors |
 //! | `transcript.rs`, `batch_updates.rs` | the transcript of a path, item by item; batches of sub-agents with the status of their updates |
@@ -21,6 +21,7 @@ mod commit;
 mod context;
 mod copy;
 mod cursor;
+mod cursor_history;
 mod cursor_state;
 mod draft;
 mod env;

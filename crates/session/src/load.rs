@@ -56,8 +56,7 @@ async fn from_shared(
     version: LogVersion,
     heads: Heads,
 ) -> Result<SessionTree, StoreError> {
-    let seqs: Vec<Seq> =
-        heads.iter().filter(|(_, head)| head.kind.folds_body()).map(|(seq, _)| seq).collect();
+    let seqs = heads.entries_with_folded_body();
     let mut marks: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(seqs.len());
     for_each_line(store, id, version.generation, &seqs, |seq, line| {
         marks.push((seq, line.to_vec()));

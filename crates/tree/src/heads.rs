@@ -1,8 +1,9 @@
 //! The heads of a log, in log order: 64 bytes per entry, with all references to other entries resolved.
 //!
 //! A `Heads` value is cheap to copy, because copies share their data: a reader keeps its snapshot while the writer
-//! appends. Bodies stay in the store; a head has the offset of its line.
+//! appends. Bodies stay in the store; a head has the offset of its line. A store can also keep old heads until they are needed.
 
+mod chunks;
 mod id_index;
 mod long_ids;
 
@@ -14,6 +15,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::entry::{Entry, EntryKind, EntryReason, MessageRole, flag};
 use crate::time::Millis;
+use chunks::HeadChunks;
+pub use chunks::StoredHeads;
 use id_index::IdIndex;
 use long_ids::LongIds;
 
@@ -144,13 +147,10 @@ impl Head {
     }
 }
 
-const CHUNK: usize = 256;
-
 /// The heads of a log; see the module documentation.
 #[derive(Clone, Default)]
 pub struct Heads {
-    full_chunks: Arc<Vec<Arc<[Head]>>>,
-    last_chunk: Arc<Vec<Head>>,
+    chunks: HeadChunks,
     ids: IdIndex,
     long_ids: LongIds,
     /// Ids that lines refer to but that no line has yet.
@@ -184,7 +184,7 @@ impl std::fmt::Debug for Heads {
 
 impl Heads {
     pub fn len(&self) -> usize {
-        self.full_chunks.len() * CHUNK + self.last_chunk.len()
+        self.chunks.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -194,11 +194,7 @@ impl Heads {
     /// # Panics
     /// If `seq` is not from this log.
     pub fn get(&self, seq: Seq) -> &Head {
-        let index = seq.index();
-        match self.full_chunks.get(index / CHUNK) {
-            Some(chunk) => &chunk[index % CHUNK],
-            None => &self.last_chunk[index - self.full_chunks.len() * CHUNK],
-        }
+        self.chunks.get(seq)
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Seq, &Head)> + Clone {
@@ -323,8 +319,8 @@ impl Heads {
         self.link_parent(&mut head, seq, entry);
         self.link_target(&mut head, seq, entry);
         self.derive(&mut head, seq);
-        self.push(head);
-        self.ids.insert(id, seq, earlier, |seq| key_at(&self.full_chunks, &self.last_chunk, seq));
+        self.chunks.push(head);
+        self.ids.insert(id, seq, earlier, |seq| self.chunks.get(seq).id);
         if let Some(earlier) = earlier {
             self.supersede(earlier, seq);
         }
@@ -361,36 +357,13 @@ impl Heads {
         Arc::make_mut(&mut self.missing).entry(id.into()).or_default().push((seq, link));
     }
 
-    fn push(&mut self, head: Head) {
-        let last = Arc::make_mut(&mut self.last_chunk);
-        last.push(head);
-        self.end_full_chunk();
-    }
-
-    fn end_full_chunk(&mut self) {
-        let last = Arc::make_mut(&mut self.last_chunk);
-        if last.len() == CHUNK {
-            Arc::make_mut(&mut self.full_chunks).push(last.as_slice().into());
-            last.clear();
-        }
-    }
-
-    fn update(&mut self, seq: Seq, change: impl FnOnce(&mut Head)) {
-        let (chunk, at) = (seq.index() / CHUNK, seq.index() % CHUNK);
-        if chunk < self.full_chunks.len() {
-            change(&mut Arc::make_mut(&mut Arc::make_mut(&mut self.full_chunks)[chunk])[at]);
-        } else {
-            change(&mut Arc::make_mut(&mut self.last_chunk)[at]);
-        }
-    }
-
     fn derive(&self, head: &mut Head, seq: Seq) {
         let above = head.parent.map(|parent| self.get(parent));
         head.derive(seq, above);
     }
 
     fn supersede(&mut self, earlier: Seq, seq: Seq) {
-        self.update(earlier, |head| head.flags |= flag::SUPERSEDED);
+        self.chunks.update(earlier, |head| head.flags |= flag::SUPERSEDED);
         self.superseded.push((earlier, seq));
         self.has_repeated_ids = true;
         self.out_of_order = true;
@@ -403,7 +376,7 @@ impl Heads {
         }
         let Some(waiting) = Arc::make_mut(&mut self.missing).remove(id) else { return };
         for (child, link) in waiting {
-            self.update(child, |head| match link {
+            self.chunks.update(child, |head| match link {
                 LinkKind::Parent => {
                     head.parent = Some(seq);
                     head.flags &= !flag::ORPHAN;
@@ -443,7 +416,7 @@ impl Heads {
             }
         }
         let order = self.break_cycles(&mut heads);
-        self.rebuild(heads, &order);
+        self.rebuild(&heads, &order);
     }
 
     /// Breaks each cycle of parents at its earliest line, and returns all entries with parents first.
@@ -482,23 +455,33 @@ impl Heads {
         order
     }
 
-    fn rebuild(&mut self, heads: Vec<Head>, order: &[Seq]) {
-        self.full_chunks = Arc::default();
-        self.last_chunk = Arc::default();
-        for head in heads {
-            self.push(head);
-        }
+    fn rebuild(&mut self, heads: &[Head], order: &[Seq]) {
+        self.chunks = HeadChunks::default();
+        self.chunks.extend(heads);
         for seq in order {
             let mut head = *self.get(*seq);
             self.derive(&mut head, *seq);
-            self.update(*seq, |old| *old = head);
+            self.chunks.update(*seq, |old| *old = head);
         }
+    }
+
+    /// Heads that a store keeps and that are read on first use. They must be in order, contradict nothing, and need no line
+    /// ([`Heads::is_regular`], [`Heads::is_in_order`], [`Head::needs_ids`]).
+    pub fn from_stored(source: Arc<dyn StoredHeads>) -> Heads {
+        let mut heads = Heads { chunks: HeadChunks::from_stored(source), ..Heads::default() };
+        heads.ids.restore(0, heads.len());
+        heads
+    }
+
+    /// The entries whose bodies the fold reads, in log order.
+    pub fn entries_with_folded_body(&self) -> Vec<Seq> {
+        self.chunks.entries_with_folded_body()
     }
 
     /// Appends a head that a store saved, with its entry if the head needs the line. Call `settle` afterwards.
     pub fn restore(&mut self, head: Head, entry: Option<&Entry<'_>>) -> Seq {
         let seq = Seq::new(self.len());
-        self.push(head);
+        self.chunks.push(head);
         if let Some(entry) = entry {
             if head.has_flag(flag::LONG_ID) {
                 self.long_ids.push(seq, &entry.id);
@@ -514,7 +497,7 @@ impl Heads {
         self.out_of_order |=
             head.has_flag(flag::SUPERSEDED | flag::ORPHAN | flag::CYCLE_BROKEN) || head.parent >= Some(seq);
         if !self.ids.restore(seq.index(), 1) && !head.has_flag(flag::SUPERSEDED) {
-            self.ids.insert(head.id, seq, None, |seq| key_at(&self.full_chunks, &self.last_chunk, seq));
+            self.ids.insert(head.id, seq, None, |seq| self.chunks.get(seq).id);
         }
         seq
     }
@@ -527,28 +510,12 @@ impl Heads {
             self.has_repeated_ids |= superseded;
             self.out_of_order |= superseded || head.parent >= Some(Seq::new(first + at));
         }
-        self.extend(heads);
+        self.chunks.extend(heads);
         if self.ids.restore(first, heads.len()) {
             return;
         }
         for (at, head) in heads.iter().enumerate().filter(|(_, head)| !head.has_flag(flag::SUPERSEDED)) {
-            let key_of = |seq| key_at(&self.full_chunks, &self.last_chunk, seq);
-            self.ids.insert(head.id, Seq::new(first + at), None, key_of);
-        }
-    }
-
-    fn extend(&mut self, mut heads: &[Head]) {
-        while !heads.is_empty() {
-            let last = Arc::make_mut(&mut self.last_chunk);
-            if let (true, Some((chunk, rest))) = (last.is_empty(), heads.split_at_checked(CHUNK)) {
-                Arc::make_mut(&mut self.full_chunks).push(chunk.into());
-                heads = rest;
-                continue;
-            }
-            let (some, rest) = heads.split_at((CHUNK - last.len()).min(heads.len()));
-            last.extend_from_slice(some);
-            self.end_full_chunk();
-            heads = rest;
+            self.ids.insert(head.id, Seq::new(first + at), None, |seq| self.chunks.get(seq).id);
         }
     }
 
@@ -559,14 +526,6 @@ impl Heads {
                 Arc::make_mut(&mut self.cycle_parents).insert(seq, parent);
             }
         }
-    }
-}
-
-fn key_at(full: &[Arc<[Head]>], last: &[Head], seq: Seq) -> IdKey {
-    let index = seq.index();
-    match full.get(index / CHUNK) {
-        Some(chunk) => chunk[index % CHUNK].id,
-        None => last[index - full.len() * CHUNK].id,
     }
 }
 

@@ -77,7 +77,7 @@ pub use entry_line::EntryLine;
 pub use error_code::ErrorCode;
 pub use fold::{Checkpoint, Place, SessionTree};
 pub use header::Header;
-pub use heads::{EntryIdRef, Head, Heads, Seq};
+pub use heads::{EntryIdRef, Head, Heads, Seq, StoredHeads};
 pub use ids::{EntryId, SessionId, StoreName};
 pub use json_text::JsonText;
 pub use move_target::{MoveRequest, MoveTarget, Selection};

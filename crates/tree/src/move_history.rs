@@ -46,9 +46,14 @@ impl MoveHistory {
 impl SessionTree {
     /// Replays the jumps of the whole log.
     pub fn move_history(&self) -> MoveHistory {
+        self.move_history_of(self.len())
+    }
+
+    /// Replays the jumps of the first entries of the log.
+    pub fn move_history_of(&self, entries: usize) -> MoveHistory {
         let mut history = MoveHistory::default();
         let mut leaf: Place = None;
-        for (seq, head) in self.heads().iter() {
+        for (seq, head) in self.heads().iter().take(entries) {
             let jumps =
                 matches!(head.kind, EntryKind::Leaf | EntryKind::BranchSummary | EntryKind::Backtrack);
             if jumps && !self.same_place(leaf, head.parent) {

@@ -1,6 +1,7 @@
 //! Tests of the engine through its public interface.
 #![allow(clippy::unwrap_used)]
 
+mod attaching;
 mod clients;
 mod explore;
 mod explore_keep;

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use osier_store::{Lease, StoreError};
 use osier_tree::entry::{Entry, parse_entry};
-use osier_tree::move_history::MoveHistory;
 use osier_tree::{DraftParent, EntryKind, EntryLine, Place, PlanError, Seq};
 
 use super::SessionWriter;
@@ -123,19 +122,18 @@ impl SessionWriter {
 
     /// Checks that the plan is still valid, and plans again if necessary. `Some` ends the job.
     fn revalidate_plan(&self, job: &mut AppendJob) -> Result<Option<AppendResult>, SessionError> {
-        let none = MoveHistory::default();
-        let (at, history) = match job.cursor {
-            None => (self.tree.leaf(), &none),
+        let (at, cursor) = match job.cursor {
+            None => (self.tree.leaf(), None),
             Some(cursor) => {
                 let cursor_state = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
-                (cursor_state.position, &cursor_state.history)
+                (cursor_state.position, Some(cursor_state))
             }
         };
         self.check_expected(job, at)?;
         if job.planned_for == (self.version, at) {
             return Ok(None);
         }
-        let Some(planned) = (job.plan)(PlanView { tree: &self.tree, at, history })? else {
+        let Some(planned) = (job.plan)(PlanView { tree: &self.tree, at, cursor })? else {
             return Ok(Some(AppendResult::Nothing));
         };
         let same = planned == job.planned && job.planned_for.0.generation == self.version.generation;

@@ -6,22 +6,24 @@
 
 mod record;
 
-use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use osier_tree::{Head, Heads};
+use osier_tree::{Head, Heads, Seq};
 
 use super::file_identity::{self, FileIdentity};
 use record::{RECORD_BYTES, decode, encode};
 
-const MAGIC: &[u8; 8] = b"OSIERIX3";
+const MAGIC: &[u8; 8] = b"OSIERIX4";
 const BLOCK_BYTES: usize = 4096;
-/// Records per block. The checksum follows them.
-const RECORDS_PER_BLOCK: usize = (BLOCK_BYTES - 8) / RECORD_BYTES;
+/// Records per block. The number of an earlier entry follows them (see [`Index::entries_with_folded_body`]), and at the end of
+/// the block the checksum.
+const RECORDS_PER_BLOCK: usize = (BLOCK_BYTES - 12) / RECORD_BYTES;
+const RECORDS_END: usize = RECORDS_PER_BLOCK * RECORD_BYTES;
 /// The number of blocks read at once.
 const BLOCKS_PER_READ: usize = 64;
 /// The length of the shortest entry, `{"id":""}`, with its newline.
@@ -43,6 +45,8 @@ pub(super) struct IndexHeader {
     pub(super) regular: bool,
     /// Whether parents come before their children; see [`Heads::is_in_order`].
     pub(super) in_order: bool,
+    /// Whether no head needs its line; see [`Head::needs_ids`].
+    pub(super) complete: bool,
     /// The position and the hash of the last entry.
     pub(super) last_offset: u64,
     pub(super) last_len: u32,
@@ -64,7 +68,7 @@ pub(super) struct Index {
     file: File,
     pub(super) header: IndexHeader,
     /// The buffer for blocks.
-    buffer: RefCell<Vec<u8>>,
+    buffer: Mutex<Vec<u8>>,
 }
 
 pub(super) fn hash(bytes: &[u8]) -> u64 {
@@ -80,7 +84,7 @@ impl Index {
         let file = file_identity::open_cache(path)?;
         let mut block = [0; BLOCK_BYTES];
         file.read_exact_at(&mut block, 0).ok()?;
-        let index = Index { header: IndexHeader::from_block(&block)?, file, buffer: RefCell::default() };
+        let index = Index { header: IndexHeader::from_block(&block)?, file, buffer: Mutex::default() };
         let blocks = (index.header.entries as usize).div_ceil(RECORDS_PER_BLOCK);
         let whole = index.file.metadata().ok()?.len() >= ((1 + blocks) * BLOCK_BYTES) as u64;
         (whole && index.header.matches_log(log)? && index.last_record_matches()).then_some(index)
@@ -99,7 +103,7 @@ impl Index {
     pub(super) fn heads(&self, after: usize, limit: usize) -> Result<Vec<Head>, IndexError> {
         let until = after.saturating_add(limit).min(self.header.entries as usize);
         let mut heads = Vec::with_capacity(until.saturating_sub(after));
-        let mut buffer = self.buffer.borrow_mut();
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = after;
         let mut end = 0;
         while at < until {
@@ -125,6 +129,27 @@ impl Index {
         Ok(heads)
     }
 
+    /// The entries whose bodies the fold reads, in log order. Each block names the last one before it, so only blocks that have
+    /// some are read.
+    pub(super) fn entries_with_folded_body(&self) -> Result<Vec<Seq>, IndexError> {
+        let mut found = Vec::new();
+        let mut next = self.header.entries.checked_sub(1).map(|last| Seq::new(last as usize));
+        let mut block = [0; BLOCK_BYTES];
+        while let Some(last) = next {
+            let first = last.index() / RECORDS_PER_BLOCK * RECORDS_PER_BLOCK;
+            let heads = self.heads(first, last.index() + 1 - first)?;
+            let here = heads.iter().enumerate().filter(|(_, head)| head.kind.folds_body());
+            found.extend(here.map(|(at, _)| Seq::new(first + at)).rev());
+            self.read_blocks(first / RECORDS_PER_BLOCK, &mut block)?;
+            next = earlier_entry(&block);
+            if next.is_some_and(|next| next.index() >= first) {
+                return Err(IndexError::Inconsistent);
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+
     /// Reads blocks and verifies their checksums. Tries twice, because another process may be writing a block.
     fn read_blocks(&self, first: usize, buffer: &mut [u8]) -> Result<(), IndexError> {
         let intact = |block: &[u8]| compute_checksum(block) == stored_checksum(block);
@@ -144,8 +169,9 @@ impl Index {
         let mut file = tempfile::Builder::new().prefix(".index-").tempfile_in(folder)?;
         let mut out = io::BufWriter::with_capacity(BLOCKS_PER_READ * BLOCK_BYTES, file.as_file_mut());
         out.write_all(&header.encode())?;
+        let mut earlier = None;
         for first in (0..heads.len()).step_by(RECORDS_PER_BLOCK) {
-            out.write_all(&encode_block(heads, first))?;
+            out.write_all(&encode_block(heads, first, &mut earlier))?;
         }
         out.flush()?;
         drop(out);
@@ -169,27 +195,42 @@ impl Index {
         if IndexHeader::from_block(&old).as_ref() != Some(from) {
             return Ok(());
         }
-        let begin = from.entries as usize / RECORDS_PER_BLOCK * RECORDS_PER_BLOCK;
-        for first in (begin..heads.len()).step_by(RECORDS_PER_BLOCK) {
-            file.write_all_at(
-                &encode_block(heads, first),
-                ((1 + first / RECORDS_PER_BLOCK) * BLOCK_BYTES) as u64,
-            )?;
+        let last = from.entries as usize - 1;
+        let place_of = |entry: usize| ((1 + entry / RECORDS_PER_BLOCK) * BLOCK_BYTES) as u64;
+        file.read_exact_at(&mut old, place_of(last))?;
+        if compute_checksum(&old) != stored_checksum(&old) {
+            return Err(io::Error::other("a block of the index is damaged"));
+        }
+        let mut earlier = earlier_entry(&old);
+        for first in (last / RECORDS_PER_BLOCK * RECORDS_PER_BLOCK..heads.len()).step_by(RECORDS_PER_BLOCK) {
+            file.write_all_at(&encode_block(heads, first, &mut earlier), place_of(first))?;
         }
         // The header is written last. Until then the old one is valid, because its blocks only got more records.
         file.write_all_at(&header.encode(), 0)
     }
 }
 
-fn encode_block(heads: &Heads, first: usize) -> [u8; BLOCK_BYTES] {
+/// Encodes the block that starts with the entry `first`. `earlier` is the last entry before it whose body the fold reads; after
+/// that, the last one up to its end.
+fn encode_block(heads: &Heads, first: usize, earlier: &mut Option<Seq>) -> [u8; BLOCK_BYTES] {
     let mut block = [0; BLOCK_BYTES];
-    for ((_, head), record) in
-        heads.iter_from(first).zip(block[..RECORDS_PER_BLOCK * RECORD_BYTES].chunks_exact_mut(RECORD_BYTES))
+    block[RECORDS_END..RECORDS_END + 4].copy_from_slice(&Seq::to_record(*earlier).to_le_bytes());
+    for ((seq, head), record) in
+        heads.iter_from(first).zip(block[..RECORDS_END].chunks_exact_mut(RECORD_BYTES))
     {
         encode(head, record);
+        if head.kind.folds_body() {
+            *earlier = Some(seq);
+        }
     }
     write_checksum(&mut block);
     block
+}
+
+/// The last entry before a block whose body the fold reads.
+fn earlier_entry(block: &[u8; BLOCK_BYTES]) -> Option<Seq> {
+    let bytes = block[RECORDS_END..RECORDS_END + 4].try_into().expect("four bytes");
+    Seq::from_record(u32::from_le_bytes(bytes))
 }
 
 fn compute_checksum(block: &[u8]) -> u64 {
@@ -243,7 +284,7 @@ impl IndexHeader {
 
     fn encode(&self) -> [u8; BLOCK_BYTES] {
         let mut block = [0; BLOCK_BYTES];
-        let flags = [self.unterminated, self.regular, self.in_order];
+        let flags = [self.unterminated, self.regular, self.in_order, self.complete];
         let numbers = [
             self.identity.device,
             self.identity.inode,
@@ -280,6 +321,7 @@ impl IndexHeader {
             unterminated: number(7) & 1 != 0,
             regular: number(7) & 2 != 0,
             in_order: number(7) & 4 != 0,
+            complete: number(7) & 8 != 0,
             last_offset: number(8),
             last_len: u32::try_from(number(9)).ok()?,
             last_hash: number(10),

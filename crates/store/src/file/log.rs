@@ -9,10 +9,12 @@ mod caching;
 mod follow;
 mod head_check;
 mod header;
+mod indexed_heads;
 mod lines;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use osier_tree::entry::{ParsedLine, parse_line};
 use osier_tree::projection::card::{Card, CardFold};
@@ -29,6 +31,7 @@ pub(super) use append::{LockAttempt, WriteFn};
 use follow::ReadLimit;
 use header::FoundHeader;
 pub(super) use header::{find_header, open_to_read};
+use indexed_heads::IndexedHeads;
 
 /// Reading a smaller log is faster than maintaining an index.
 const MIN_INDEXED_BYTES: u64 = 128 << 10;
@@ -51,6 +54,8 @@ pub(super) struct LogFile {
     /// The header line in the file.
     found_header: FoundHeader,
     heads_source: HeadsSource,
+    /// The source of the heads in memory that are read when they are needed.
+    indexed_heads: Option<Arc<IndexedHeads>>,
     trust: HeadsTrust,
     index_path: Option<PathBuf>,
     /// The header of the index file on disk.
@@ -143,6 +148,7 @@ impl LogFile {
             header: found.header.clone(),
             found_header: found,
             heads_source: HeadsSource::InMemory(Heads::default()),
+            indexed_heads: None,
             trust: HeadsTrust::FromLines,
             index_path: None,
             saved_index: None,
@@ -282,12 +288,39 @@ impl LogFile {
         self.read_state.end
     }
 
-    /// All heads in memory. Reads them from the index if necessary.
+    /// Leaves the heads of a complete index there until they are needed.
+    fn use_indexed_heads(&mut self) -> Result<(), StoreError> {
+        let log = self.file.try_clone().map_err(StoreError::io("read", &self.path))?;
+        let empty = HeadsSource::InMemory(Heads::default());
+        if let HeadsSource::Indexed(index) = std::mem::replace(&mut self.heads_source, empty) {
+            let stored = Arc::new(IndexedHeads::new(index, log));
+            self.heads_source = HeadsSource::InMemory(Heads::from_stored(stored.clone()));
+            self.indexed_heads = Some(stored);
+        }
+        // The last heads were read.
+        self.check_indexed_heads()
+    }
+
+    /// What is wrong with the index that heads in memory are read from, as far as it was read.
+    fn index_error(&self) -> Option<IndexError> {
+        self.indexed_heads.as_ref().and_then(|heads| heads.error())
+    }
+
+    /// Reads the log if the index turned out to be wrong.
+    fn check_indexed_heads(&mut self) -> Result<(), StoreError> {
+        self.index_error().map_or(Ok(()), |wrong| self.discard_index(wrong))
+    }
+
+    /// All heads. Those of a complete index are read when they are needed, the others are in memory.
     pub(super) fn load_heads(&mut self) -> Result<&mut Heads, StoreError> {
+        self.check_indexed_heads()?;
         if let HeadsSource::Indexed(index) = &self.heads_source {
-            match lines::restore_heads(index, &self.file) {
-                Ok(heads) => self.heads_source = HeadsSource::InMemory(heads),
-                Err(wrong) => self.discard_index(wrong)?,
+            match index.header.complete {
+                true => self.use_indexed_heads()?,
+                false => match lines::restore_heads(index, &self.file) {
+                    Ok(heads) => self.heads_source = HeadsSource::InMemory(heads),
+                    Err(wrong) => self.discard_index(wrong)?,
+                },
             }
         }
         match &mut self.heads_source {

@@ -19,7 +19,7 @@
 //!
 //! | cache | contents | valid only if |
 //! |---|---|---|
-//! | `index/` | heads as 64-byte records in blocks with checksums, read in place. Only for logs of 128 KiB and more | device, inode, birth time, covered size and the hash of the last covered line match; and each fetched line has the id and the parent of its head |
+//! | `index/` | heads as 64-byte records in blocks with checksums, read in place, when they are needed. Only for logs of 128 KiB and more | device, inode, birth time, covered size and the hash of the last covered line match; and each fetched line has the id and the parent of its head |
 //! | `previews/` | the one-line preview of each entry; read when a tree is drawn or searched | the same file, the hash of its last covered entry, and a checksum match |
 //! | `cards/` | one file per folder of sessions, those of other folders in `elsewhere/`; each line has a checksum, and the last one for a session counts | inode, size and modification time match |
 //! | `texts/` | one file per folder of sessions: the texts of the messages, in records with a signature of the trigrams in each; read when sessions are searched | device, inode, birth time, size, modification and change time, and checksums match |

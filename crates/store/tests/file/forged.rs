@@ -152,7 +152,7 @@ async fn wrong_index_headers_are_detected() {
     for (what, at, wrong_values) in [
         ("size", 3, vec![0, 1, size - 1, size + 1, u64::MAX]),
         ("entries", 5, vec![0, 1, 149, 151, 63 * 4, u64::from(u32::MAX), u64::MAX]),
-        ("flags", 7, vec![0, 1, 4, 7]),
+        ("flags", 7, vec![0, 1, 4, 7, 8, 15]),
         ("last offset", 8, vec![0, 1, size, u64::MAX]),
         ("last length", 9, vec![0, u64::from(u32::MAX), u64::MAX]),
         ("last hash", 10, vec![0]),

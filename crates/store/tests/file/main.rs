@@ -8,6 +8,7 @@ mod crash;
 mod forged;
 mod full;
 mod growing;
+mod indexed_heads;
 mod listing;
 mod migration;
 mod odd_files;

@@ -51,6 +51,11 @@ impl LogFile {
 
     fn index_header(&self, heads: &Heads) -> Option<IndexHeader> {
         let last = *heads.get(heads.last_seq()?);
+        // Those of a regular log do not change.
+        let (checked, complete) = match self.saved_index.filter(|old| old.regular) {
+            Some(old) => (old.entries as usize, old.complete),
+            None => (0, true),
+        };
         let mut line = vec![0; last.len as usize];
         self.file.read_exact_at(&mut line, last.offset).ok()?;
         Some(IndexHeader {
@@ -62,6 +67,7 @@ impl LogFile {
             unterminated: self.read_state.unterminated,
             regular: heads.is_regular(),
             in_order: heads.is_in_order(),
+            complete: complete && heads.iter_from(checked).all(|(_, head)| !head.needs_ids()),
             last_offset: last.offset,
             last_len: last.len,
             last_hash: index::hash(&line),
@@ -90,6 +96,7 @@ impl LogFile {
         }
         let before = self.version().entries;
         self.heads_source = HeadsSource::InMemory(Heads::default());
+        self.indexed_heads = None;
         (self.read_state, self.trust) = (ReadState::default(), HeadsTrust::FromLines);
         self.card = Some(CardFold::new(self.blank_card()));
         self.preview_writer = None;

@@ -107,6 +107,7 @@ impl LogFile {
 
     /// Reads what other programs appended. Returns the size of the file.
     pub(super) fn catch_up(&mut self, upto: ReadLimit) -> Result<u64, StoreError> {
+        self.check_indexed_heads()?;
         let size = self.check_identity()?;
         let has_header =
             self.found_header.is_still_in(&self.file).map_err(StoreError::io("read", &self.path))?;

@@ -71,7 +71,8 @@ impl LogFile {
                 let mut get = |seq: Seq| Ok(*heads.get(seq));
                 let claims =
                     UncheckedHeads { get: &mut get, size: self.read_state.end, regular: heads.is_regular() };
-                Some(claims.lines(&self.file, seqs, batch))
+                let checked = claims.lines(&self.file, seqs, batch);
+                Some(checked.and_then(|()| self.index_error().map_or(Ok(()), Err)))
             }
             HeadsSource::InMemory(_) => None,
         }
