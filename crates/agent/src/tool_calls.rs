@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, StreamExt, stream};
 use osier_protocol::{ClientEvent, Question, ToolQuestion, UserAnswer};
 use osier_tools::approvals::{Allowance, Decision, denied_outcome};
-use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
+use osier_tools::{LiveOutput, Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -174,23 +174,29 @@ impl Turn {
         &self,
         call: &ToolCall,
         ctx: &ToolContext,
-        output: &mut mpsc::Receiver<osier_tools::LiveOutput>,
+        output: &mut mpsc::Receiver<LiveOutput>,
     ) -> ToolOutcome {
         let run = AssertUnwindSafe(self.agent.config.tools.run(call.clone(), ctx)).catch_unwind();
         tokio::pin!(run);
         let mut observer = OutputObserver::new(&self.agent, call);
+        let forward = |observer: &mut OutputObserver<'_>, live: LiveOutput| {
+            observer.add(&live.text);
+            let event =
+                ClientEvent::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
+            self.agent.live.send(event);
+        };
         let outcome = loop {
             tokio::select! {
                 outcome = &mut run => break outcome.unwrap_or_else(|_| panicked_outcome(&call.name)),
-                Some(live) = output.recv() => {
-                    observer.add(&live.text);
-                    let event = ClientEvent::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
-                    self.agent.live.send(event);
-                }
+                Some(live) = output.recv() => forward(&mut observer, live),
                 () = observer.observe_next() => {}
                 () = self.wait_for_stop_timeout(ctx) => break ToolOutcome::cancelled(),
             }
         };
+        // What the tool wrote last.
+        while let Ok(live) = output.try_recv() {
+            forward(&mut observer, live);
+        }
         tokio::select! {
             () = observer.finish() => {}
             () = self.cancel.cancelled() => {}

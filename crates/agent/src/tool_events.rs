@@ -61,8 +61,9 @@ impl<'a> OutputObserver<'a> {
     }
 
     pub(crate) fn add(&mut self, text: &str) {
-        let is_wanted =
-            || self.agent.hooks().is_some_and(|hooks| hooks.wants(&self.agent.session, "tool_execution_update"));
+        let is_wanted = || {
+            self.agent.hooks().is_some_and(|hooks| hooks.wants(&self.agent.session, "tool_execution_update"))
+        };
         if text.is_empty() || !is_wanted() {
             return;
         }

@@ -82,19 +82,10 @@ pub enum HookEvent {
     MessageStarted { message: Value },
     /// A tool call of a reply begins, before the gates are asked about it. Only for hooks that want it.
     #[serde(rename = "tool_execution_start")]
-    ToolStarted {
-        tool_call_id: String,
-        tool_name: String,
-        args: Value,
-    },
+    ToolStarted { tool_call_id: String, tool_name: String, args: Value },
     /// A running tool has new output. Only for hooks that want it.
     #[serde(rename = "tool_execution_update")]
-    ToolUpdated {
-        tool_call_id: String,
-        tool_name: String,
-        args: Value,
-        partial_result: Value,
-    },
+    ToolUpdated { tool_call_id: String, tool_name: String, args: Value, partial_result: Value },
     /// A call has its final result, which is not stored yet. Only for hooks that want it.
     #[serde(rename = "tool_execution_end")]
     ToolEnded {
@@ -109,9 +100,7 @@ pub enum HookEvent {
     },
     /// Nothing runs any more, and no prompt waits. What hooks request now begins after all of them. Only for hooks that want it.
     #[serde(rename = "agent_settled")]
-    TurnSettled {
-        aborted: bool,
-    },
+    TurnSettled { aborted: bool },
     /// A reply has grown. `message` is the reply so far.
     #[serde(rename = "message_update")]
     MessageUpdated { message: Value, assistant_message_event: Value },
