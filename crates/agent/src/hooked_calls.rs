@@ -28,7 +28,11 @@ impl Turn {
     /// Asks the hooks about calls, in order. Calls with invalid arguments never run, so nobody is asked.
     pub(crate) async fn ask_before_calls(&self, calls: &mut [CheckedCall]) {
         let Some(hooks) = self.agent.hooks() else { return };
-        for checked in calls.iter_mut().filter(|call| call.refusal.is_none()) {
+        for checked in calls {
+            self.observe_call_start(&checked.call).await;
+            if checked.refusal.is_some() {
+                continue;
+            }
             let leaf = self.agent.leaf_id();
             let ctx = self.agent.hook_context(leaf.as_ref(), &self.cancel);
             let decision = hooks.before_tool_call(checked.call.clone(), &ctx);

@@ -197,7 +197,8 @@ pub trait Hook: Send + Sync + Debug {
         PromptLibrary::default()
     }
 
-    /// Whether the hook takes part in an event that happens often: `message_start`, `message_update` or `message_end`.
+    /// Whether the hook takes part in an event that not every hook gets: `message_start`, `message_update`, `message_end`,
+    /// `tool_execution_start`, `tool_execution_update`, `tool_execution_end` or `agent_settled`.
     fn wants(&self, _: &Session, _event: &str) -> bool {
         false
     }

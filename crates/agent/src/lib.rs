@@ -69,6 +69,7 @@ pub mod tail;
 pub mod templates;
 mod text_file;
 mod tool_calls;
+mod tool_events;
 mod turn;
 mod undo;
 mod unstored;

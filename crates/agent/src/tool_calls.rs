@@ -5,12 +5,12 @@
 //! stored in call order, each as soon as the earlier ones are stored.
 
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt, stream};
 use osier_protocol::{ClientEvent, Question, ToolQuestion, UserAnswer};
 use osier_tools::approvals::{Allowance, Decision, denied_outcome};
-use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
+use osier_tools::{LiveOutput, Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ use crate::backtrack;
 use crate::error::AgentError;
 use crate::hooked_calls::CheckedCall;
 use crate::tail::{RecordedCall, Tail};
+use crate::tool_events::OutputObserver;
 use crate::turn::Turn;
 
 /// How many calls run in parallel.
@@ -118,27 +119,30 @@ impl Turn {
         spec: Option<&ToolSpec>,
         ctx: &ToolContext,
     ) -> Result<ToolOutcome, AgentError> {
-        match &call.refusal {
-            Some(refusal) => Ok(refusal.clone()),
-            None => self.run_call(call, spec, ctx).await,
-        }
+        let (outcome, duration) = match &call.refusal {
+            Some(refusal) => (refusal.clone(), None),
+            None => self.run_call(call, spec, ctx).await?,
+        };
+        self.observe_call_end(&call.call, &outcome, duration).await;
+        Ok(outcome)
     }
 
+    /// Also returns how long the tool ran, if it did.
     async fn run_call(
         &self,
         checked: &CheckedCall,
         spec: Option<&ToolSpec>,
         ctx: &ToolContext,
-    ) -> Result<ToolOutcome, AgentError> {
+    ) -> Result<(ToolOutcome, Option<Duration>), AgentError> {
         let call = &checked.call;
         if backtrack::is_backtrack(call) {
             let outcome = self.schedule_backtrack(call).await?;
-            return Ok(self.edit_result(checked, outcome).await);
+            return Ok((self.edit_result(checked, outcome).await, None));
         }
         let (progress, mut output) = Progress::channel(64);
         let mut ctx = ToolContext { progress, ..ctx.clone() };
         if let Some(refusal) = self.check_approval(call, spec, &mut ctx).await? {
-            return Ok(refusal);
+            return Ok((refusal, None));
         }
         let live = &self.agent.live;
         tracing::debug!(sandboxed = ctx.sandbox.is_some(), "the tool starts");
@@ -147,6 +151,7 @@ impl Turn {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
         });
+        let started = Instant::now();
         let mut outcome = self.execute(call, &ctx, &mut output).await;
         if let Some(question) = self.sandbox_escape_question(call, &ctx, &outcome) {
             outcome = match self.ask_to_leave_sandbox(question, &outcome).await? {
@@ -157,10 +162,11 @@ impl Turn {
                 }
             };
         }
+        let duration = started.elapsed();
         let outcome = self.edit_result(checked, outcome).await;
         tracing::debug!(is_error = outcome.is_error, "the tool ended");
         live.send(ClientEvent::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
-        Ok(outcome)
+        Ok((outcome, Some(duration)))
     }
 
     /// Runs an approved call and forwards its output.
@@ -168,20 +174,34 @@ impl Turn {
         &self,
         call: &ToolCall,
         ctx: &ToolContext,
-        output: &mut mpsc::Receiver<osier_tools::LiveOutput>,
+        output: &mut mpsc::Receiver<LiveOutput>,
     ) -> ToolOutcome {
         let run = AssertUnwindSafe(self.agent.config.tools.run(call.clone(), ctx)).catch_unwind();
         tokio::pin!(run);
-        loop {
+        let mut observer = OutputObserver::new(&self.agent, call);
+        let forward = |observer: &mut OutputObserver<'_>, live: LiveOutput| {
+            observer.add(&live.text);
+            let event =
+                ClientEvent::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
+            self.agent.live.send(event);
+        };
+        let outcome = loop {
             tokio::select! {
                 outcome = &mut run => break outcome.unwrap_or_else(|_| panicked_outcome(&call.name)),
-                Some(live) = output.recv() => {
-                    let event = ClientEvent::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
-                    self.agent.live.send(event);
-                }
+                Some(live) = output.recv() => forward(&mut observer, live),
+                () = observer.observe_next() => {}
                 () = self.wait_for_stop_timeout(ctx) => break ToolOutcome::cancelled(),
             }
+        };
+        // What the tool wrote last.
+        while let Ok(live) = output.try_recv() {
+            forward(&mut observer, live);
         }
+        tokio::select! {
+            () = observer.finish() => {}
+            () = self.cancel.cancelled() => {}
+        }
+        outcome
     }
 
     /// Returns when a stopped tool has used up its grace period.

@@ -23,7 +23,7 @@ use crate::config::AgentConfig;
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::exclusive::{is_exclusive, is_undo_or_redo, stops_turn};
-use crate::hooks::RequestPurpose;
+use crate::hooks::{HookEvent, RequestPurpose};
 use crate::live_events::ClientId;
 use crate::marks::is_mark;
 use crate::model_choice::ModelChoice;
@@ -46,6 +46,8 @@ pub struct Worker {
 #[derive(Debug)]
 pub(crate) enum WorkerMessage {
     Command(ClientCommand, ReplySender),
+    /// Record the model and thinking level that were chosen without a command.
+    RecordChoice(ReplySender),
     /// Answer as soon as nothing runs.
     WhenIdle(oneshot::Sender<()>),
     /// Stop what runs, and keep the queue for the next process.
@@ -205,6 +207,8 @@ struct WorkerLoop {
     /// Commands that wait until the exclusive command ends.
     deferred: VecDeque<(ClientCommand, ReplySender)>,
     waiting_for_idle: Vec<oneshot::Sender<()>>,
+    /// Canceled when hooks have seen that nothing runs.
+    settling: Option<CancellationToken>,
 }
 
 impl WorkerLoop {
@@ -218,6 +222,7 @@ impl WorkerLoop {
             exclusive_is_undo_or_redo: false,
             deferred: VecDeque::new(),
             waiting_for_idle: Vec::new(),
+            settling: None,
         }
     }
 
@@ -226,10 +231,15 @@ impl WorkerLoop {
             tokio::select! {
                 message = messages.recv() => match message {
                     Some(WorkerMessage::Command(command, reply)) => self.receive(command, reply).await,
+                    Some(WorkerMessage::RecordChoice(reply)) => {
+                        let recorded = self.record_choice().await;
+                        send_reply(reply, recorded.map(|()| CommandReply::Done));
+                    }
                     Some(WorkerMessage::WhenIdle(reply)) => self.waiting_for_idle.push(reply),
                     Some(WorkerMessage::Stop(reply)) => {
                         self.refuse_deferred();
                         self.stop_all().await;
+                        self.finish_settling().await;
                         // The one who asked may be gone.
                         let _ = reply.send(());
                     }
@@ -244,6 +254,7 @@ impl WorkerLoop {
                     self.exclusive = None;
                     send_finished(ready);
                 }
+                () = wait_until_settled(self.settling.as_ref()) => self.settling = None,
                 () = self.agent.retry_unstored(), if self.turn.is_none() && self.exclusive.is_none() => {}
             }
             while self.exclusive.is_none()
@@ -254,6 +265,7 @@ impl WorkerLoop {
             self.report_idle().await;
         }
         self.stop_all().await;
+        self.finish_settling().await;
         self.agent.announce_end().await;
         // There are no clients any more, but the process may live much longer, with another session.
         self.agent.store_unstored_eventually().await;
@@ -265,6 +277,7 @@ impl WorkerLoop {
     /// Tells those who wait that nothing runs.
     async fn report_idle(&mut self) {
         let is_running = self.turn.is_some() || self.bash.is_some() || self.exclusive.is_some();
+        let is_running = is_running || self.settling.is_some();
         if is_running || self.waiting_for_idle.is_empty() || !self.agent.unstored.lock().await.is_empty() {
             return;
         }
@@ -386,7 +399,11 @@ impl WorkerLoop {
             }
             _ => {}
         }
-        // During a turn or an exclusive command, the choice takes effect at the next model call.
+        self.record_choice().await
+    }
+
+    /// During a turn or an exclusive command, the choice takes effect at the next model call.
+    async fn record_choice(&self) -> Result<(), AgentError> {
         let is_idle = self.turn.is_none() && self.exclusive.is_none();
         if is_idle { self.agent.record_model_choice().await.map(drop) } else { Ok(()) }
     }
@@ -396,7 +413,17 @@ impl WorkerLoop {
         let turn = Turn::new(self.agent.clone(), cancel.clone());
         self.agent.state().turn_running = true;
         let span = tracing::error_span!("turn", session = self.agent.session.id());
-        let task = tokio::spawn(turn.run(start, reply_sender).instrument(span));
+        let (settling, canceled) = (self.settling.take(), cancel.clone());
+        let run = async move {
+            if let Some(settling) = settling {
+                tokio::select! {
+                    () = settling.cancelled() => {}
+                    () = canceled.cancelled() => {}
+                }
+            }
+            turn.run(start, reply_sender).await
+        };
+        let task = tokio::spawn(run.instrument(span));
         self.turn = Some(RunningTask { task, cancel });
     }
 
@@ -463,6 +490,28 @@ impl WorkerLoop {
             && matches!(ended.outcome, Some(TurnOutcome::Done | TurnOutcome::CutOff))
         {
             self.start_turn(TurnStart::Queued, None);
+        } else if ended.started {
+            self.announce_settled(ended.outcome == Some(TurnOutcome::Cancelled));
+        }
+    }
+
+    /// Sends the event of the end of all work. The loop goes on meanwhile, but the next turn waits for the hooks.
+    fn announce_settled(&mut self, aborted: bool) {
+        let name = "agent_settled";
+        if !self.agent.hooks().is_some_and(|hooks| hooks.wants(&self.agent.session, name)) {
+            return;
+        }
+        let (agent, settled) = (self.agent.clone(), CancellationToken::new());
+        self.settling = Some(settled.clone());
+        tokio::spawn(async move {
+            let _settled = settled.drop_guard();
+            agent.observe_if_wanted(name, || HookEvent::TurnSettled { aborted }).await;
+        });
+    }
+
+    async fn finish_settling(&mut self) {
+        if let Some(settling) = self.settling.take() {
+            settling.cancelled().await;
         }
     }
 
@@ -505,6 +554,14 @@ fn is_user_action(command: &ClientCommand) -> bool {
 async fn wait_for_end<T>(running: &mut Option<RunningTask<T>>) -> Result<T, JoinError> {
     match running {
         Some(running) => (&mut running.task).await,
+        None => pending().await,
+    }
+}
+
+/// Waits until hooks have seen the end of all work; forever if they see none now.
+async fn wait_until_settled(settling: Option<&CancellationToken>) {
+    match settling {
+        Some(settling) => settling.cancelled().await,
         None => pending().await,
     }
 }

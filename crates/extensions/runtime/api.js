@@ -1,6 +1,6 @@
 // `pi`, the argument of an extension's factory.
 
-import { call, errorMessage, handle, notice, report, request } from "osier:primitives.js";
+import { call, errorMessage, handle, native, notice, report, request } from "osier:primitives.js";
 import { requireModule } from "osier:commonjs.js";
 import { createContext } from "osier:context.js";
 import { bound } from "osier:lifetime.js";
@@ -43,16 +43,8 @@ function registerCommand(name, options) {
 	notice("registerCommand", { name: id, description: options.description, completes });
 }
 
-/** A handler with one parameter gets the context or the arguments; Osier knows which from its source. */
-function wantsContextOnly(handler) {
-	if (handler.length !== 1) return false;
-	const source = Function.prototype.toString.call(handler);
-	const name = source.match(/^(?:async\s*)?(?:function\s*\w*\s*)?\(?\s*([\w$]+)/)?.[1];
-	if (!name) return false;
-	const members = "ui|hasUI|cwd|sessionManager|modelRegistry|model|mode|args|isIdle|abort|signal|navigateTree|waitForIdle|newSession|fork";
-	const escaped = name.replace(/\$/g, "\\$");
-	return new RegExp(`(?<![\\w$.])${escaped}\\s*\\??\\.\\s*(?:${members})\\b`).test(source);
-}
+/** A handler with one parameter gets the context, if its source uses a member of the context on it, else the arguments. */
+const wantsContextOnly = (handler) => handler.length === 1 && native.isContext(Function.prototype.toString.call(handler));
 
 handle("command", async ({ name, args }, controller) => {
 	const command = commands.get(name);
@@ -100,6 +92,14 @@ handle("bus", ({ name, data }) => deliver(name, data));
 
 const later = (method, params) => {
 	request(method, params).catch((error) => report(error));
+};
+/** Done when this returns. A failure is reported, as in pi. */
+const now = (method, params) => {
+	try {
+		call(method, params);
+	} catch (error) {
+		report(error);
+	}
 };
 
 async function exec(program, args = [], options = {}) {
@@ -150,7 +150,7 @@ export function createApi() {
 		}),
 		sendMessage: action((message, options) => {
 			const { triggerTurn, deliverAs } = options === true ? { triggerTurn: true } : (options ?? {});
-			later("agent.sendMessage", { message, triggerTurn, deliverAs });
+			now("agent.postMessage", { message, triggerTurn, deliverAs });
 		}),
 		sendUserMessage: action((content, options = {}) => {
 			later("agent.sendUserMessage", { content, deliverAs: options.deliverAs, expandPromptTemplates: !!options.expandPromptTemplates });
@@ -163,7 +163,7 @@ export function createApi() {
 		setActiveTools: action((names) => call("tools.setActive", { names: [...names].map(String) })),
 		getCommands: action(() => call("commands", {})),
 		getThinkingLevel: action(() => call("agent.state", {}).thinkingLevel),
-		setThinkingLevel: action((level) => later("agent.setThinkingLevel", { level })),
+		setThinkingLevel: action((level) => now("agent.setThinkingLevel", { level })),
 		setModel: action((model) => request("agent.setModel", { model: `${model.provider}/${model.id}` })),
 	};
 	for (const [name, member] of Object.entries(pi)) if (typeof member === "function") pi[name] = bound(member);

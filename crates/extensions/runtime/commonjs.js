@@ -17,7 +17,7 @@ function requireLibrary(name) {
 	return typeof module.default === "function" || (module.default && name === "osier:node/process.js") ? module.default : module;
 }
 
-function requireFile(path) {
+export function requireFile(path) {
 	if (path.startsWith("osier:")) return requireLibrary(path);
 	if (cache.has(path)) return cache.get(path).exports;
 	const module = { exports: {}, id: path, filename: path, loaded: false, children: [], paths: [] };
@@ -41,6 +41,7 @@ function requireFile(path) {
 /** `require` for the file at a path or `file:` URL. */
 export function createRequire(base) {
 	const path = String(base).replace(/^file:\/\//, "");
+	if (!path.startsWith("/")) throw new TypeError("The argument 'filename' must be an absolute path or a file URL");
 	const require = (name) => requireFile(native.resolve(path, String(name)));
 	require.resolve = (name) => native.resolve(path, String(name));
 	require.cache = {};
@@ -52,5 +53,3 @@ export function exportedNames(path) {
 	const exported = requireFile(path);
 	return exported !== null && (typeof exported === "object" || typeof exported === "function") ? Object.keys(exported) : [];
 }
-
-Object.defineProperty(globalThis, "__requireFile", { value: (path, names) => (names ? exportedNames(path) : requireFile(path)) });

@@ -6,6 +6,7 @@ mod commonjs;
 mod confine;
 mod digest;
 mod files;
+mod handler_parameter;
 mod helper;
 mod loader;
 mod markdown;
@@ -107,6 +108,7 @@ const PROCESS_METHODS: &[&str] = &[
     "libraryModules",
     "findModule",
     "strip",
+    "isContext",
     "text",
     "probe",
 ];

@@ -1,5 +1,6 @@
 //! Osier's side: starts the processes of extensions, gives them events, and answers their requests.
 
+mod action_queue;
 mod branching;
 mod calls;
 mod editor_calls;
@@ -18,6 +19,8 @@ mod model_calls;
 mod node;
 mod observed;
 mod process;
+mod process_group;
+mod program_run;
 mod programs;
 mod provider_stream;
 mod providers;
@@ -56,7 +59,7 @@ use crate::child::Confinement;
 use crate::file_rules::FileRules;
 use crate::frame::{Frame, to_raw};
 use crate::grants::{Grant, Grants};
-use crate::inspect::ExtensionManifest;
+use crate::inspect::{ExtensionManifest, Inspection};
 use crate::source::ExtensionCatalog;
 use process::{ExtensionProcess, FrameReceiver, ProcessEnd};
 use session::SessionExtensions;
@@ -152,9 +155,10 @@ pub async fn inspect_in_process(
     entry: &Path,
 ) -> Result<ExtensionManifest, String> {
     let process = ExtensionProcess::new(launcher, ExtensionEngine::Sandbox, Arc::new(NoReceiver));
-    process.start().map_err(|error| format!("cannot start a process: {error}"))?;
+    process.start().await.map_err(|error| format!("cannot start a process: {error}"))?;
     let raw = process.ask("inspect", to_raw(entry)).await.map_err(|failure| failure.message)?;
-    serde_json::from_str(raw.get()).map_err(|error| error.to_string())
+    let inspection: Inspection = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    Ok(inspection.manifest)
 }
 
 /// What confines a process of extensions on this system: one without grants, and one that may read and write files.
@@ -162,7 +166,7 @@ pub async fn confinement_in_force(launcher: &ExtensionLauncher) -> Result<[Vec<S
     let mut found = [Vec::new(), Vec::new()];
     for (found, grants) in found.iter_mut().zip([&[][..], &[Grant::ReadFiles, Grant::WriteFiles]]) {
         let process = ExtensionProcess::new(launcher, ExtensionEngine::Sandbox, Arc::new(NoReceiver));
-        process.start().map_err(|error| format!("cannot start a process: {error}"))?;
+        process.start().await.map_err(|error| format!("cannot start a process: {error}"))?;
         let rules = FileRules { grants: grants.iter().copied().collect(), ..FileRules::default() };
         let raw = process.ask("confine", to_raw(&Confinement { rules: vec![rules] })).await;
         let raw = raw.map_err(|failure| failure.message)?;
@@ -278,7 +282,7 @@ impl ExtensionHost {
             new.receive_input(&screen);
         }
         new.connect(agent);
-        new.follow_agent();
+        new.follow_if_wanted();
         new.observe("session_start", || json!({ "type": "session_start", "reason": "reload" })).await;
         new.discover_resources("reload").await;
     }

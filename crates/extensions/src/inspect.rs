@@ -34,6 +34,35 @@ pub struct ExtensionManifest {
     pub files: usize,
 }
 
+/// The hashes of all code that an extension may load. What was not inspected never runs in the sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct CodeHashes(BTreeMap<PathBuf, String>);
+
+impl CodeHashes {
+    /// Fails if a file has another content than when it was inspected.
+    pub(crate) fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), String> {
+        let known = self.0.get(file);
+        if known.is_some_and(|hash| *hash == blake3::hash(bytes).to_hex().as_str()) {
+            return Ok(());
+        }
+        let file = file.display();
+        Err(match known {
+            Some(_) => format!("{file} changed after Osier inspected it; /reload loads the extensions again"),
+            None => format!(
+                "{file} is not part of the code that Osier inspected; name it in an import, or load it by a path inside the extension's folder"
+            ),
+        })
+    }
+}
+
+/// The result of the static pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Inspection {
+    pub(crate) manifest: ExtensionManifest,
+    pub(crate) code: CodeHashes,
+}
+
 /// What a flag of the command line takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,13 +85,14 @@ impl ExtensionManifest {
 }
 
 /// Inspects the extension with this entry file. The error names the file, like that of loading.
-pub(crate) fn inspect(entry: &Path) -> Result<ExtensionManifest, String> {
+pub(crate) fn inspect(entry: &Path) -> Result<Inspection, String> {
     let entry = entry.canonicalize().map_err(|error| format!("{}: {error}", entry.display()))?;
     let root = module_root(&entry);
     let mut closure = Closure { queue: [entry].into(), ..Closure::default() };
     closure.add_sources_of(&root)?;
     closure.apply_engine(&root);
     closure.add_sources_outside(&root)?;
+    closure.hash_unseen(&root);
     Ok(closure.finish(&root))
 }
 
@@ -79,6 +109,19 @@ struct Closure {
     bytes: usize,
     /// A module is chosen at run time, so all sources of the extension belong to it.
     is_dynamic: bool,
+    /// Which other files may be loaded.
+    unseen: UnseenFiles,
+}
+
+/// Files that may be loaded although no import names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum UnseenFiles {
+    #[default]
+    None,
+    /// The sources in the folder of the extension.
+    Own,
+    /// Those of its packages, too.
+    WithPackages,
 }
 
 impl Closure {
@@ -95,10 +138,30 @@ impl Closure {
                 return Ok(());
             }
             let mut sources = Vec::new();
-            list_sources(root, &mut sources);
+            list_sources(root, false, &mut sources);
             self.queue.extend(sources.into_iter().filter(|file| !self.seen.contains(file)));
             if self.queue.is_empty() {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Adds sources to the hash that may be loaded, as far as the limits allow. Most never are, so what they use does not count.
+    fn hash_unseen(&mut self, root: &Path) {
+        if self.unseen == UnseenFiles::None {
+            return;
+        }
+        let mut sources = Vec::new();
+        list_sources(root, self.unseen == UnseenFiles::WithPackages, &mut sources);
+        for file in sources {
+            let size = std::fs::metadata(&file)
+                .map_or(0, |about| usize::try_from(about.len()).unwrap_or(usize::MAX));
+            if self.hashes.len() >= MAX_FILES || self.bytes.saturating_add(size) > MAX_BYTES {
+                return;
+            }
+            if let (false, Ok(bytes)) = (self.hashes.contains_key(&file), std::fs::read(&file)) {
+                self.bytes += bytes.len();
+                self.hashes.insert(file, blake3::hash(&bytes));
             }
         }
     }
@@ -147,8 +210,12 @@ impl Closure {
         for (grant, (line, code)) in &uses.needs {
             self.need(*grant, file, Some(*line), code);
         }
+        let is_own = !file.components().any(|part| part.as_os_str() == "node_modules");
+        if uses.requires_unseen && is_own {
+            self.unseen = self.unseen.max(UnseenFiles::Own);
+        }
         if let Some(line) = uses.dynamic {
-            self.is_dynamic = true;
+            (self.is_dynamic, self.unseen) = (true, UnseenFiles::WithPackages);
             for grant in Grant::ALL.into_iter().filter(|grant| *grant != Grant::Node) {
                 self.need(grant, file, Some(line), "a module that is chosen when the extension runs");
             }
@@ -185,19 +252,22 @@ impl Closure {
         self.needs.entry(grant).or_insert_with(|| format!("{}{place}: {code}", file.display()));
     }
 
-    fn finish(self, root: &Path) -> ExtensionManifest {
+    fn finish(self, root: &Path) -> Inspection {
         let mut hasher = blake3::Hasher::new();
         for (file, hash) in &self.hashes {
             let name = file.strip_prefix(root).unwrap_or(file).as_os_str().as_encoded_bytes();
             hasher.update(&(name.len() as u64).to_le_bytes()).update(name).update(hash.as_bytes());
         }
         let hash = hasher.finalize().to_hex().to_string();
-        ExtensionManifest { needs: self.needs, flags: self.flags, hash, files: self.hashes.len() }
+        let files = self.hashes.len();
+        let code = self.hashes.into_iter().map(|(file, hash)| (file, hash.to_hex().to_string())).collect();
+        let manifest = ExtensionManifest { needs: self.needs, flags: self.flags, hash, files };
+        Inspection { manifest, code: CodeHashes(code) }
     }
 }
 
-/// The sources below a folder, without packages and links.
-fn list_sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The sources below a folder, without links.
+fn list_sources(folder: &Path, with_packages: bool, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let (path, kind) = (entry.path(), entry.file_type());
@@ -206,7 +276,9 @@ fn list_sources(folder: &Path, found: &mut Vec<PathBuf>) {
             Some("ts" | "tsx" | "mts" | "cts" | "js" | "mjs" | "cjs" | "json")
         );
         match kind {
-            Ok(kind) if kind.is_dir() && entry.file_name() != "node_modules" => list_sources(&path, found),
+            Ok(kind) if kind.is_dir() && (with_packages || entry.file_name() != "node_modules") => {
+                list_sources(&path, with_packages, found);
+            }
             Ok(kind) if kind.is_file() && is_source => found.push(path),
             _ => {}
         }
@@ -227,7 +299,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let manifest = inspect(&folder.path().join(files[0].0)).unwrap();
+        let manifest = inspect(&folder.path().join(files[0].0)).unwrap().manifest;
         (folder, manifest)
     }
 
@@ -285,14 +357,15 @@ mod tests {
         let (folder, _) = inspected(&files[1..]);
         std::fs::write(folder.path().join("package.json"), files[0].1).unwrap();
         let entry = folder.path().join("src/index.ts");
-        let first = inspect(&entry).unwrap();
+        let inspect = |entry: &Path| inspect(entry).unwrap().manifest;
+        let first = inspect(&entry);
         assert_eq!(first.files, 3);
         let place = &first.needs[&ReadFiles];
         assert!(place.contains("node_modules/reader/main.js:1: "), "{place}");
         std::fs::write(folder.path().join("other.ts"), "1").unwrap();
-        assert_eq!(inspect(&entry).unwrap(), first);
+        assert_eq!(inspect(&entry), first);
         std::fs::write(folder.path().join("node_modules/reader/main.js"), "module.exports = 1;").unwrap();
-        let second = inspect(&entry).unwrap();
+        let second = inspect(&entry);
         assert!(second.hash != first.hash && second.needs.is_empty());
     }
 
@@ -302,6 +375,45 @@ mod tests {
         let (_folder, manifest) = inspected(&files);
         assert_eq!(manifest.files, 2);
         assert!(manifest.needs.contains_key(&Node));
+    }
+
+    #[test]
+    fn a_hidden_require_adds_the_sources_of_the_folder_to_the_hash() {
+        for hidden in [
+            "import { createRequire } from 'node:module'; const load = createRequire(import.meta.url); export default () => load(name);",
+            "const load = require; export default () => load('./' + name);",
+            "export default () => module.require(name);",
+        ] {
+            let files = [("x.ts", hidden), ("y.ts", "import 'node:http';"), ("node_modules/a/index.js", "1")];
+            let (_folder, manifest) = inspected(&files);
+            assert_eq!(manifest.files, 2, "{hidden}");
+            assert!(manifest.needs.is_empty(), "{hidden}");
+        }
+        for plain in [
+            "const data = require('./y.ts');",
+            "import { createRequire } from 'module'; const load = createRequire(import.meta.url); load('./y.ts');",
+        ] {
+            let files = [("x.ts", plain), ("y.ts", "1"), ("z.ts", "1")];
+            assert_eq!(inspected(&files).1.files, 2, "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_module_chosen_at_run_time_may_be_one_of_a_package_whose_code_is_hashed() {
+        let files = [
+            ("x.ts", "export default () => import(name);"),
+            ("node_modules/a/index.js", "import 'node:http';"),
+        ];
+        let (folder, manifest) = inspected(&files);
+        assert_eq!(manifest.files, 2);
+        assert!(!manifest.needs.contains_key(&Node), "most packages are never loaded");
+        let package = folder.path().join(files[1].0).canonicalize().unwrap();
+        let code = inspect(&folder.path().join(files[0].0)).unwrap().code;
+        assert!(code.check(&package, files[1].1.as_bytes()).is_ok());
+        let changed = code.check(&package, b"1").unwrap_err();
+        assert!(changed.contains("changed after Osier inspected it"), "{changed}");
+        let unknown = code.check(Path::new("/other.js"), b"1").unwrap_err();
+        assert!(unknown.contains("is not part of the code that Osier inspected"), "{unknown}");
     }
 
     #[test]
@@ -315,7 +427,7 @@ mod tests {
         assert_eq!(first.files, 3);
         assert!(first.needs.contains_key(&RunPrograms));
         std::fs::write(folder.path().join("out/deeper.cjs"), "1").unwrap();
-        assert_ne!(inspect(&folder.path().join(files[0].0)).unwrap().hash, first.hash);
+        assert_ne!(inspect(&folder.path().join(files[0].0)).unwrap().manifest.hash, first.hash);
     }
 
     #[test]
@@ -332,7 +444,7 @@ mod tests {
         let engine = |name: &str, source: &str| {
             let manifest = format!(r#"{{ "pi": {{ "engine": "{name}" }} }}"#);
             let folder = inspected(&[("x.ts", source), ("package.json", &manifest)]).0;
-            inspect(&folder.path().join("x.ts")).unwrap().needs.contains_key(&Node)
+            inspect(&folder.path().join("x.ts")).unwrap().manifest.needs.contains_key(&Node)
         };
         assert!(engine("node", "export default () => {};"));
         assert!(!engine("sandbox", "import 'node:http';"));

@@ -2,9 +2,10 @@
 
 use osier_model::{CancellationToken, Image};
 use osier_protocol::{
-    ClientCommand, CommandReply, MessageBlock, MessageContent, Prompt, PromptTiming, ReadyMessage,
-    mentioned_files,
+    ClientCommand, CommandReply, CustomMessage, MessageBlock, MessageContent, Prompt, PromptTiming,
+    ReadyMessage, ThinkingLevel, mentioned_files,
 };
+use tokio::sync::oneshot;
 
 use super::chain::PromptOutcome;
 use super::event::HookEvent;
@@ -12,7 +13,7 @@ use super::preparation::PromptPreparation;
 use crate::error::AgentError;
 use crate::model_choice::ModelChoice;
 use crate::turn::ExpectedLeaf;
-use crate::worker::{ReplyReceiver, Worker};
+use crate::worker::{ReplyReceiver, Worker, WorkerMessage};
 
 impl Worker {
     pub(crate) async fn send_with_hooks(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
@@ -111,6 +112,31 @@ impl Worker {
             command => self.post(command)?,
         };
         answer.await.map_err(|_| AgentError::Closed)?
+    }
+
+    /// Stores a message of a hook without a turn, before this returns. If a turn runs, the message joins it later. The loop is not
+    /// asked, because it may wait for the hook now.
+    pub async fn store_from_hook(&self, message: CustomMessage) -> Result<(), AgentError> {
+        let prompt = Prompt::custom(message);
+        match self.is_idle() {
+            true => self.agent.store_prompt_only(prompt, None).await.map(drop),
+            false => self.post(ClientCommand::timed_prompt(prompt, PromptTiming::NoTurn)).map(drop),
+        }
+    }
+
+    /// Chooses a thinking level for a hook. It counts when this returns; the loop, which may wait for the hook now, records it later.
+    pub async fn choose_thinking_from_hook(&self, level: ThinkingLevel) -> Result<(), AgentError> {
+        let before = self.agent.model_choice().await?;
+        self.agent.state().user_choice.set_thinking(level);
+        let (reply, answer) = oneshot::channel();
+        self.mailbox.send(WorkerMessage::RecordChoice(reply)).map_err(|_| AgentError::Closed)?;
+        let worker = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = worker.finish_choice(before, answer).await {
+                tracing::debug!(%error, "cannot record a thinking level");
+            }
+        });
+        Ok(())
     }
 
     /// Runs the command that a prompt of a hook names, or sends the prompt.

@@ -80,6 +80,27 @@ pub enum HookEvent {
     /// A message of a turn begins. A reply has no content yet.
     #[serde(rename = "message_start")]
     MessageStarted { message: Value },
+    /// A tool call of a reply begins, before the gates are asked about it. Only for hooks that want it.
+    #[serde(rename = "tool_execution_start")]
+    ToolStarted { tool_call_id: String, tool_name: String, args: Value },
+    /// A running tool has new output. Only for hooks that want it.
+    #[serde(rename = "tool_execution_update")]
+    ToolUpdated { tool_call_id: String, tool_name: String, args: Value, partial_result: Value },
+    /// A call has its final result, which is not stored yet. Only for hooks that want it.
+    #[serde(rename = "tool_execution_end")]
+    ToolEnded {
+        tool_call_id: String,
+        tool_name: String,
+        args: Value,
+        result: Value,
+        is_error: bool,
+        /// Missing if the tool did not run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
+    /// Nothing runs any more, and no prompt waits. What hooks request now begins after all of them. Only for hooks that want it.
+    #[serde(rename = "agent_settled")]
+    TurnSettled { aborted: bool },
     /// A reply has grown. `message` is the reply so far.
     #[serde(rename = "message_update")]
     MessageUpdated { message: Value, assistant_message_event: Value },
@@ -149,6 +170,10 @@ impl HookEvent {
             HookEvent::TurnEnded { .. } => "agent_end",
             HookEvent::StepStarted { .. } => "turn_start",
             HookEvent::StepEnded { .. } => "turn_end",
+            HookEvent::ToolStarted { .. } => "tool_execution_start",
+            HookEvent::ToolUpdated { .. } => "tool_execution_update",
+            HookEvent::ToolEnded { .. } => "tool_execution_end",
+            HookEvent::TurnSettled { .. } => "agent_settled",
             HookEvent::MessageStarted { .. } => "message_start",
             HookEvent::MessageUpdated { .. } => "message_update",
             HookEvent::ModelChanged { .. } => "model_select",
@@ -176,6 +201,12 @@ mod tests {
             HookEvent::TurnEnded { outcome: None, entries: Vec::new() },
             HookEvent::StepStarted { turn_index: 0, timestamp: 0 },
             HookEvent::ModelChanged { model, previous_model },
+            HookEvent::ToolStarted {
+                tool_call_id: "c".to_owned(),
+                tool_name: "t".to_owned(),
+                args: Value::Null,
+            },
+            HookEvent::TurnSettled { aborted: false },
         ] {
             let serialized: Value = serde_json::to_value(&event).unwrap();
             assert_eq!(serialized["type"], event.name());

@@ -59,6 +59,11 @@ export class Readable extends Stream {
 		if (name === "data" || name === "readable") this.resume();
 		return this;
 	}
+	once(name, listener) {
+		super.once(name, listener);
+		if (name === "data" || name === "readable") this.resume();
+		return this;
+	}
 	resume() {
 		this.#flowing = true;
 		Promise.resolve().then(() => this.#flush());

@@ -60,7 +60,7 @@ function createLoader(helper, fs, { fileURLToPath, pathToFileURL }) {
 				return { format: "module", source: helper("strip", { path: file, source: read() }), shortCircuit: true };
 			case "json":
 				// `require` reads JSON by itself.
-				return context.conditions?.includes("require") ? next(url, context) : { format: "module", source: `export default ${read()};`, shortCircuit: true };
+				return context.conditions?.includes("require") ? next(url, context) : { format: "module", source: `export default JSON.parse(${JSON.stringify(read())});`, shortCircuit: true };
 			case "js": {
 				// As in pi, a file of an extension may be a module without saying so in a package.json.
 				const source = file.includes("/node_modules/") ? "" : read();

@@ -96,6 +96,7 @@ for (const name of ["truncate", "slice", "wrap", "markdown"]) text[name] = (...a
 globalThis.__native = {
 	text,
 	libraryModules: helper("libraryModules", null),
+	isContext: (handler) => helper("isContext", handler),
 	call(method, params) {
 		const id = nextId(FIRST_CALL);
 		sendRequest(id, method, params);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::prelude::Func;
-use rquickjs::{Ctx, Exception, Function, Module, Object};
+use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
 
 use super::loader::{extension, read};
 use super::primitives::RuntimeState;
@@ -30,17 +30,26 @@ pub(super) fn is_commonjs(path: &Path, source: &str) -> bool {
     uses_require && !has_module_syntax
 }
 
-/// A module with the exports of a CommonJS file. The file runs now, because only then its exports are known.
-pub(super) fn as_module(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<String> {
-    let require: Function<'_> = ctx.globals().get("__requireFile")?;
-    let names: Vec<String> = require.call((name, true))?;
-    let quoted = serde_json::to_string(name).unwrap_or_default();
-    let mut code =
-        format!("const exported = globalThis.__requireFile({quoted});\nexport default exported;\n");
+/// What a CommonJS file exports, and the names in it. The file runs now, because only then they are known.
+pub(super) fn exports<'js>(ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<(Value<'js>, Vec<String>)> {
+    let library = import_now(ctx.clone(), "osier:commonjs.js".to_owned())?;
+    let names: Vec<String> = library.get::<_, Function<'js>>("exportedNames")?.call((name,))?;
+    let exported = library.get::<_, Function<'js>>("requireFile")?.call((name,))?;
+    Ok((exported, names))
+}
+
+/// The property of `import.meta` from which [`module_of_value`] takes the value.
+pub(super) const EXPORTED: &str = "exported";
+
+/// The code of a module that exports a value, and what has these names in it.
+pub(super) fn module_of_value(names: &[String]) -> String {
+    let mut code = format!(
+        "const exported = import.meta.{EXPORTED};\ndelete import.meta.{EXPORTED};\nexport default exported;\n"
+    );
     for name in names.iter().filter(|name| is_identifier(name)) {
         code.push_str(&format!("const $_{name} = exported.{name}; export {{ $_{name} as {name} }};\n"));
     }
-    Ok(code)
+    code
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -53,13 +62,19 @@ fn is_identifier(name: &str) -> bool {
 pub(super) fn install(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs::Result<()> {
     let own = state.clone();
     let find = move |ctx: Ctx<'_>, base: String, name: String| {
-        resolve(&own, &base, &name).map_err(|reason| Exception::throw_message(&ctx, &reason))
+        // `require` is for files. A module of the library as the base could load private ones.
+        let found = match base.starts_with('/') {
+            true => resolve(&own, &base, &name),
+            false => Err(format!("Cannot find module '{name}'")),
+        };
+        found.map_err(|reason| Exception::throw_message(&ctx, &reason))
     };
     native.set("resolve", Func::from(find))?;
     let own = state.clone();
     let read_source = move |ctx: Ctx<'_>, name: String| {
         let path = Path::new(&name);
-        let code = own.check_root(path).and_then(|()| read(path)).and_then(|source| match extension(path) {
+        let source = own.check_root(path).and_then(|()| read(&own, path));
+        let code = source.and_then(|source| match extension(path) {
             "ts" | "tsx" | "cts" => strip(path, &source),
             _ => Ok(source),
         });

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::probe::{self, ProbeParams};
-use super::{markdown, resolve, runtime_library, strip, text};
+use super::{handler_parameter, markdown, resolve, runtime_library, strip, text};
 
 /// The answer to a request, or `None` if the method is not one of the helper's.
 pub(super) fn answer(method: &str, params: &RawValue) -> Option<Result<Value, String>> {
@@ -21,6 +21,7 @@ pub(super) fn answer(method: &str, params: &RawValue) -> Option<Result<Value, St
         "strip" => {
             read(params).and_then(|Source { path, source }| strip::strip(&path, &source).map(Value::String))
         }
+        "isContext" => read(params).map(|handler: String| json!(handler_parameter::is_context(&handler))),
         "text" => read(params).and_then(text_function),
         "probe" => read(params).map(|params: ProbeParams| json!(probe::probe(&params))),
         _ => return None,

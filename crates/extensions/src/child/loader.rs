@@ -1,18 +1,28 @@
 //! Reads modules: TypeScript without its types, JavaScript, JSON, and CommonJS as modules.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use rquickjs::loader::{ImportAttributes, Loader};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Error, Module};
+use rquickjs::{CatchResultExt, Ctx, Error, Module};
 
+use super::primitives::RuntimeState;
 use super::strip::strip;
 use super::{commonjs, runtime_library};
 
 /// The largest file that is loaded as a module.
 const MAX_FILE: u64 = 16 << 20;
 
-pub(super) struct ModuleLoader;
+pub(super) struct ModuleLoader {
+    state: Rc<RuntimeState>,
+}
+
+impl ModuleLoader {
+    pub(super) fn new(state: Rc<RuntimeState>) -> ModuleLoader {
+        ModuleLoader { state }
+    }
+}
 
 impl Loader for ModuleLoader {
     fn load<'js>(
@@ -26,15 +36,24 @@ impl Loader for ModuleLoader {
         }
         let failed = |reason: String| Error::new_loading_message(name, reason);
         let path = Path::new(name);
-        let source = read(path).map_err(failed)?;
-        let code = match extension(path) {
-            "json" => format!("export default {source};"),
-            "ts" | "tsx" | "mts" | "cts" => strip(path, &source).map_err(failed)?,
-            _ if commonjs::is_commonjs(path, &source) => commonjs::as_module(ctx, name)?,
-            _ => source,
+        let source = read(&self.state, path).map_err(failed)?;
+        let (code, exported) = match extension(path) {
+            "json" => {
+                let value = ctx.json_parse(source).catch(ctx).map_err(|error| failed(error.to_string()))?;
+                (commonjs::module_of_value(&[]), Some(value))
+            }
+            "ts" | "tsx" | "mts" | "cts" => (strip(path, &source).map_err(failed)?, None),
+            _ if commonjs::is_commonjs(path, &source) => {
+                let (exported, names) = commonjs::exports(ctx, name)?;
+                (commonjs::module_of_value(&names), Some(exported))
+            }
+            _ => (source, None),
         };
         let module = Module::declare(ctx.clone(), name, code)?;
         let meta = module.meta()?;
+        if let Some(exported) = exported {
+            meta.set(commonjs::EXPORTED, exported)?;
+        }
         meta.set("url", format!("file://{name}"))?;
         meta.set("filename", name)?;
         meta.set("dirname", path.parent().map(|folder| folder.to_string_lossy().into_owned()))?;
@@ -46,10 +65,13 @@ pub(super) fn extension(path: &Path) -> &str {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
 }
 
-pub(super) fn read(path: &Path) -> Result<String, String> {
+/// The source of a file that belongs to the extension and was inspected.
+pub(super) fn read(state: &RuntimeState, path: &Path) -> Result<String, String> {
     let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
     if size > MAX_FILE {
         return Err(format!("it is larger than {MAX_FILE} bytes"));
     }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    state.check_code(path, &bytes)?;
+    String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
 }

@@ -14,9 +14,10 @@ use serde_json::value::RawValue;
 use super::files::{self, OpenFiles};
 use super::stack;
 use super::switchboard::Switchboard;
-use super::{ExtensionSignals, FrameWriter, commonjs, digest, process_time, text};
+use super::{ExtensionSignals, FrameWriter, commonjs, digest, handler_parameter, process_time, text};
 use crate::file_rules::{FileAccess, FileRules};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
+use crate::inspect::CodeHashes;
 
 /// The state of an extension's runtime that native functions use.
 pub(crate) struct RuntimeState {
@@ -30,6 +31,8 @@ pub(crate) struct RuntimeState {
     pub(crate) open_files: OpenFiles,
     /// The files that the extension may use.
     file_rules: RefCell<FileRules>,
+    /// The code that was inspected.
+    code: RefCell<CodeHashes>,
 }
 
 impl RuntimeState {
@@ -49,12 +52,19 @@ impl RuntimeState {
             started: Instant::now(),
             open_files: OpenFiles::default(),
             file_rules: RefCell::default(),
+            code: RefCell::default(),
         }
     }
 
     /// Known as soon as the extension is loaded.
-    pub(crate) fn set_file_rules(&self, rules: FileRules) {
+    pub(crate) fn set_rules(&self, rules: FileRules, code: CodeHashes) {
         *self.file_rules.borrow_mut() = rules;
+        *self.code.borrow_mut() = code;
+    }
+
+    /// Fails if a file is not the code to which the user agreed.
+    pub(crate) fn check_code(&self, file: &Path, bytes: &[u8]) -> Result<(), String> {
+        self.code.borrow().check(file, bytes)
     }
 
     /// The path to use for a file that an extension names, if this access is granted. Every function of `node:fs` asks here first.
@@ -152,6 +162,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, state: &Rc<RuntimeState>) -> rquickjs
     files::install(ctx, &native, state)?;
     text::install(ctx, &native)?;
     digest::install(&native)?;
+    native.set("isContext", Func::from(|handler: String| handler_parameter::is_context(&handler)))?;
     ctx.globals().set("__native", native)
 }
 

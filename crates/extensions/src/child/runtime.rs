@@ -15,6 +15,7 @@ use super::switchboard::{NextFrame, Switchboard};
 use super::{ExtensionSignals, FrameWriter, process_time};
 use crate::file_rules::FileRules;
 use crate::frame::{Failure, Frame, Outcome};
+use crate::inspect::CodeHashes;
 
 /// The memory of one extension.
 const MEMORY_LIMIT: usize = 256 << 20;
@@ -57,6 +58,7 @@ pub(super) fn run(
 #[serde(rename_all = "camelCase", default)]
 struct LoadParams {
     file_rules: FileRules,
+    code: CodeHashes,
 }
 
 struct ExtensionRuntime {
@@ -76,7 +78,7 @@ impl ExtensionRuntime {
         let stop = signals.clone();
         // The signal stays set until the code has ended, so that `finally` blocks cannot run on.
         runtime.set_interrupt_handler(Some(Box::new(move || stop.interrupt.load(Ordering::Relaxed))));
-        runtime.set_loader(ModuleResolver::new(state.clone()), ModuleLoader);
+        runtime.set_loader(ModuleResolver::new(state.clone()), ModuleLoader::new(state.clone()));
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
         let dispatch =
             context.with(|ctx| start_library(&ctx, state).catch(&ctx).map_err(|error| error.to_string()))?;
@@ -115,7 +117,7 @@ impl ExtensionRuntime {
     fn prepare(&self, params: &RawValue) {
         // Without rules, nothing is granted.
         let params: LoadParams = serde_json::from_str(params.get()).unwrap_or_default();
-        self.state.set_file_rules(params.file_rules);
+        self.state.set_rules(params.file_rules, params.code);
     }
 
     fn wake(&self) {

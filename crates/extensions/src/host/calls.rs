@@ -1,7 +1,7 @@
 //! What extensions send: registrations, and requests by their method. One file has the methods of one subject.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_agent::hooks::{CommandDecision, CommandLine, HookCommand};
 use osier_protocol::{ExtensionEvent, RenderTarget};
@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::extension::{Extension, TimeLimit};
-use super::process::RequestResult;
-use super::session::{CallKey, ProcessNumber, SessionExtensions};
+use super::flood::{MAX_OPEN_BYTES, MAX_OPEN_CALLS};
+use super::process::{ProcessRun, RequestResult};
+use super::screen::ExtensionPlace;
+use super::session::{ProcessNumber, SessionExtensions};
 use super::{editor_calls, exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
 use crate::frame::{Failure, Frame, Outcome, null, to_raw};
 use crate::grants::Grant;
@@ -45,6 +47,61 @@ pub(crate) fn read_params<T: DeserializeOwned>(params: &RawValue) -> Result<T, F
     serde_json::from_str(params.get()).map_err(|error| Failure::new(format!("invalid parameters: {error}")))
 }
 
+/// The requests of one extension that are not answered.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls {
+    /// What cancels a request, and the size of its parameters, by its id.
+    calls: HashMap<u64, (CancellationToken, usize)>,
+    bytes: usize,
+}
+
+impl OpenCalls {
+    fn add(&mut self, id: u64, size: usize) -> Result<CancellationToken, Failure> {
+        if self.calls.len() >= MAX_OPEN_CALLS || self.bytes.saturating_add(size) > MAX_OPEN_BYTES {
+            return Err(Failure::new("too many requests wait for an answer"));
+        }
+        if self.calls.contains_key(&id) {
+            return Err(Failure::new("a request with this id waits for an answer"));
+        }
+        let cancel = CancellationToken::new();
+        self.bytes += size;
+        self.calls.insert(id, (cancel.clone(), size));
+        Ok(cancel)
+    }
+
+    fn remove(&mut self, id: u64) {
+        if let Some((_, size)) = self.calls.remove(&id) {
+            self.bytes -= size;
+        }
+    }
+}
+
+/// A request that is not answered. Whatever happens, it gets an answer, from the run of the process that made it: a process that is
+/// started again counts its requests anew.
+struct OpenCall {
+    open: Arc<Mutex<OpenCalls>>,
+    run: ProcessRun,
+    extension: u32,
+    id: u64,
+    is_answered: bool,
+}
+
+impl OpenCall {
+    fn answer(&mut self, outcome: Outcome) {
+        self.is_answered = true;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+        self.run.send(&Frame::Response { extension: self.extension, id: self.id, outcome });
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.answer(Outcome::Failed(Failure::new("Osier could not answer")));
+        }
+    }
+}
+
 impl SessionExtensions {
     /// Handles a frame of a process. Requests are answered in tasks of their own.
     pub(crate) fn receive(self: &Arc<SessionExtensions>, process: ProcessNumber, frame: Frame) {
@@ -60,7 +117,11 @@ impl SessionExtensions {
                 }
             }
             Frame::Cancel { extension, id } => {
-                if let Some(cancel) = self.open_calls().get(&(process, extension, id)) {
+                let open = self.open_calls().get(&(process, extension)).cloned();
+                if let Some(open) = open
+                    && let Some((cancel, _)) =
+                        open.lock().unwrap_or_else(PoisonError::into_inner).calls.get(&id)
+                {
                     cancel.cancel();
                 }
             }
@@ -68,14 +129,15 @@ impl SessionExtensions {
         }
     }
 
-    fn open_calls(&self) -> MutexGuard<'_, HashMap<CallKey, CancellationToken>> {
+    fn open_calls(&self) -> MutexGuard<'_, HashMap<ExtensionPlace, Arc<Mutex<OpenCalls>>>> {
         self.open_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels the requests of an extension that has ended.
     pub(super) fn cancel_calls_of(&self, extension: &Extension) {
-        let is_its = |key: &CallKey| (key.0, key.1) == (extension.process_number, extension.number);
-        self.open_calls().iter().filter(|(key, _)| is_its(key)).for_each(|(_, cancel)| cancel.cancel());
+        let Some(open) = self.open_calls().remove(&extension.place()) else { return };
+        let open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.calls.values().for_each(|(cancel, _)| cancel.cancel());
     }
 
     fn start_call(
@@ -85,17 +147,31 @@ impl SessionExtensions {
         method: String,
         params: Box<RawValue>,
     ) {
-        let (cancel, session) = (CancellationToken::new(), self.clone());
-        let key = (extension.process_number, extension.number, id);
-        self.open_calls().insert(key, cancel.clone());
-        let call = ExtensionCall { session: self.current(), extension: extension.clone(), params, cancel };
+        let run = extension.process.run();
+        let open = self.open_calls().entry(extension.place()).or_default().clone();
+        let added = open.lock().unwrap_or_else(PoisonError::into_inner).add(id, params.get().len());
+        let cancel = match added {
+            Ok(cancel) => cancel,
+            Err(failure) => {
+                let outcome = Outcome::Failed(failure);
+                return run.send(&Frame::Response { extension: extension.number, id, outcome });
+            }
+        };
+        // The order of other requests does not matter, or they are synchronous. A command that a prompt names may send prompts too.
+        let is_prompt =
+            method == "agent.sendUserMessage" && !params.get().contains(r#""expandPromptTemplates":true"#);
+        let turn = is_prompt.then(|| extension.actions.enter());
+        let mut open = OpenCall { open, run, extension: extension.number, id, is_answered: false };
+        let call = ExtensionCall { session: self.current(), extension, params, cancel };
         tokio::spawn(async move {
-            let outcome = match answer(&method, call).await {
+            let mut turn = turn;
+            if let Some(turn) = &mut turn {
+                turn.begin().await;
+            }
+            open.answer(match answer(&method, call).await {
                 Ok(value) => Outcome::Done(value),
                 Err(failure) => Outcome::Failed(failure),
-            };
-            session.open_calls().remove(&key);
-            extension.process.send(&Frame::Response { extension: extension.number, id, outcome });
+            });
         });
     }
 
@@ -124,6 +200,7 @@ impl SessionExtensions {
             | "registerProvider" | "unregisterProvider" | "registerRenderer" | "bus.on" => {
                 self.check_provider_name(extension, method, params)?;
                 register(extension, method, params)?;
+                self.follow_if_wanted();
                 if let Some(event) = shown_registration(extension, method, params)? {
                     self.show_of(extension, event);
                 }
@@ -141,7 +218,7 @@ impl SessionExtensions {
                 editor_calls::handle(self, extension, method, params)?;
             }
             "provider.events" => self.receive_provider_events(extension, read_params(params)?),
-            "tool.update" => self.update_tool(&read_params(params)?),
+            "tool.update" => self.update_tool(extension, &read_params(params)?),
             "bus.emit" => self.emit(extension, &read_params(params)?),
             "program.write" | "program.closeInput" | "program.kill" => {
                 programs::order(self, extension, method, params)?;
@@ -186,15 +263,14 @@ impl SessionExtensions {
         }
     }
 
-    /// Shows the text of a tool's partial result as live output.
-    fn update_tool(&self, update: &ToolUpdate) {
+    /// Shows the text of a tool's partial result as live output, if it is a tool of this extension.
+    fn update_tool(&self, extension: &Extension, update: &ToolUpdate) {
         let texts = update.partial.content.iter().filter_map(|block| match block {
             ResultBlock::Text { text } => Some(text.as_str()),
             ResultBlock::Image { .. } => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");
-        let updates = self.running_tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ctx) = updates.get(&update.token) {
+        if let Some(ctx) = self.running_tool(extension, update.token) {
             ctx.progress.send(text);
         }
     }

@@ -2,20 +2,14 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use super::calls::ExtensionCall;
+use super::program_run::{ProgramLimits, run_to_end};
 use crate::frame::Failure;
 use crate::grants::Grant;
-
-/// The most bytes kept of each output.
-const MAX_OUTPUT: usize = 256 << 20;
-/// How long a program may take to end after it was asked to.
-const KILL_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,60 +45,19 @@ pub(super) async fn exec(call: &ExtensionCall) -> Result<ExecResult, Failure> {
         .env_clear()
         .envs(call.session.options.variables.iter().cloned());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let mut child = match command.spawn() {
+    // Signals of the terminal are for Osier, and what stops the program stops what it started.
+    command.process_group(0);
+    let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return Ok(ExecResult { stderr: error.to_string(), code: 1, ..ExecResult::default() }),
     };
-    let limit = request.max_buffer.unwrap_or(MAX_OUTPUT).min(MAX_OUTPUT);
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let outputs = async { tokio::join!(read(stdout, limit), read(stderr, limit)) };
-    let run = async {
-        let (outputs, killed) = tokio::join!(outputs, wait(&mut child, &request, call));
-        (outputs, killed)
-    };
-    let (((stdout, first), (stderr, second)), killed) = run.await;
-    let code = child.wait().await.ok().and_then(|status| status.code());
-    let code = code.unwrap_or(if killed { 0 } else { 1 });
-    Ok(ExecResult { stdout, stderr, code, killed, truncated: first || second })
-}
-
-/// Waits for the end of a program. Returns whether it was stopped.
-async fn wait(child: &mut Child, request: &ExecRequest, call: &ExtensionCall) -> bool {
-    let timeout = async {
-        match request.timeout.filter(|time| *time > 0.0) {
-            Some(time) => tokio::time::sleep(Duration::from_secs_f64(time / 1000.0)).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = child.wait() => return false,
-        () = timeout => {}
-        () = call.cancel.cancelled() => {}
-    }
-    terminate(child);
-    if tokio::time::timeout(KILL_GRACE, child.wait()).await.is_err() {
-        // It may have ended just now.
-        let _ = child.kill().await;
-    }
-    true
-}
-
-fn terminate(child: &Child) {
-    use rustix::process::{Pid, Signal, kill_process};
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        let _ = kill_process(pid, Signal::TERM);
-    }
-}
-
-/// The output as text, and whether it was cut off.
-async fn read(output: Option<impl AsyncRead + Unpin>, limit: usize) -> (String, bool) {
-    let Some(mut output) = output else { return (String::new(), false) };
-    let (mut bytes, mut chunk, mut is_cut) = (Vec::new(), [0; 8192], false);
-    while let Ok(count @ 1..) = output.read(&mut chunk).await {
-        let room = limit.saturating_sub(bytes.len());
-        is_cut |= count > room;
-        bytes.extend_from_slice(&chunk[..count.min(room)]);
-    }
-    (String::from_utf8_lossy(&bytes).into_owned(), is_cut)
+    let group = call.session.programs.groups.add(call.extension.place(), &child);
+    let (timeout, max_output) = (request.timeout, request.max_buffer);
+    let limits = ProgramLimits { timeout, max_output, ..ProgramLimits::default() };
+    let result = run_to_end(child, group, limits, &call.cancel).await;
+    let killed = result.stopped.is_some();
+    let code = result.status.and_then(|status| status.code()).unwrap_or(if killed { 0 } else { 1 });
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (stdout, stderr) = (text(result.stdout), text(result.stderr));
+    Ok(ExecResult { stdout, stderr, code, killed, truncated: result.is_cut })
 }

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::action_queue::ActionQueue;
 use super::flags::RegisteredFlag;
 use super::process::{ExtensionProcess, RequestResult};
 use super::providers::RegisteredProvider;
 use super::session::ProcessNumber;
 use crate::frame::{Failure, Frame, null, to_raw};
 use crate::grants::Grants;
-use crate::inspect::ExtensionManifest;
+use crate::inspect::{CodeHashes, ExtensionManifest, Inspection};
 use crate::source::ExtensionSource;
 
 /// How long an extension may take to say that it is not stuck, and to stop after an interrupt.
@@ -54,11 +55,27 @@ pub(crate) enum TimeLimit {
     None,
 }
 
-impl TimeLimit {
-    fn duration(self) -> Option<Duration> {
-        match self {
-            TimeLimit::Notification => Some(Duration::from_secs(5)),
-            TimeLimit::Gate | TimeLimit::Load => Some(Duration::from_secs(60)),
+/// The times of the limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeLimits {
+    pub(crate) notification: Duration,
+    pub(crate) gate: Duration,
+    pub(crate) load: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> TimeLimits {
+        let minute = Duration::from_secs(60);
+        TimeLimits { notification: Duration::from_secs(5), gate: minute, load: minute }
+    }
+}
+
+impl TimeLimits {
+    fn duration(&self, limit: TimeLimit) -> Option<Duration> {
+        match limit {
+            TimeLimit::Notification => Some(self.notification),
+            TimeLimit::Gate => Some(self.gate),
+            TimeLimit::Load => Some(self.load),
             TimeLimit::None => None,
         }
     }
@@ -70,6 +87,8 @@ pub(crate) struct Extension {
     pub(crate) path: PathBuf,
     pub(crate) source: ExtensionSource,
     pub(crate) manifest: ExtensionManifest,
+    /// The code to which the user agreed.
+    pub(crate) code: CodeHashes,
     pub(crate) grants: Grants,
     state: AtomicU8,
     /// How often its process was killed or crashed because of it.
@@ -79,10 +98,16 @@ pub(crate) struct Extension {
     pub(crate) number: u32,
     pub(crate) process: Arc<ExtensionProcess>,
     registrations: Mutex<Registrations>,
+    /// The tools that it had when its process ended, until it is loaded again: the model still knows them.
+    last_tools: Mutex<Vec<RegisteredTool>>,
     /// Dialogs that wait for the user. Time does not count meanwhile.
     pub(crate) open_dialogs: AtomicUsize,
     /// Its code waits for a move or a fork, and can answer nothing.
     pub(crate) is_waiting: AtomicBool,
+    /// It must be loaded, because it never was, or because its process has ended.
+    is_to_load: AtomicBool,
+    pub(crate) actions: ActionQueue,
+    pub(crate) time_limits: Mutex<TimeLimits>,
 }
 
 /// What an extension registered, in the order of registration.
@@ -141,7 +166,7 @@ pub(crate) struct RegisteredTool {
 impl Extension {
     pub(crate) fn new(
         source: ExtensionSource,
-        manifest: ExtensionManifest,
+        Inspection { manifest, code }: Inspection,
         (process_number, number): (ProcessNumber, u32),
         process: Arc<ExtensionProcess>,
         state: ExtensionState,
@@ -151,14 +176,19 @@ impl Extension {
             grants: manifest.grants(),
             source,
             manifest,
+            code,
             state: AtomicU8::new(state as u8),
             kills: AtomicU8::new(0),
             process_number,
             number,
             process,
             registrations: Mutex::default(),
+            last_tools: Mutex::default(),
             open_dialogs: AtomicUsize::new(0),
             is_waiting: AtomicBool::new(false),
+            is_to_load: AtomicBool::new(true),
+            actions: ActionQueue::default(),
+            time_limits: Mutex::default(),
         }
     }
 
@@ -172,7 +202,24 @@ impl Extension {
 
     /// Whether it is loaded and can be asked.
     pub(crate) fn is_running(&self) -> bool {
-        self.is_in(ExtensionState::Loaded) && !self.process.has_ended()
+        self.is_in(ExtensionState::Loaded) && !self.is_to_load() && !self.process.has_ended()
+    }
+
+    /// Whether it will be loaded, for the first time or again.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_in(ExtensionState::Loaded) && (self.is_to_load() || self.process.has_ended())
+    }
+
+    pub(crate) fn set_to_load(&self, is_to_load: bool) {
+        self.is_to_load.store(is_to_load, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_to_load(&self) -> bool {
+        self.is_to_load.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn kills(&self) -> u8 {
+        self.kills.load(Ordering::SeqCst)
     }
 
     /// Counts that its process ended because of it. Returns whether it is off now.
@@ -186,7 +233,19 @@ impl Extension {
 
     /// Forgets what it registered, before it is loaded again.
     pub(crate) fn clear_registrations(&self) {
-        *self.registrations() = Registrations::default();
+        let old = std::mem::take(&mut *self.registrations());
+        let mut last_tools = self.last_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if !old.tools.is_empty() {
+            *last_tools = old.tools;
+        }
+    }
+
+    /// Its tools, or those that it had if it is being loaded again.
+    pub(crate) fn tools(&self) -> Vec<RegisteredTool> {
+        match self.is_awaited() {
+            false => self.registrations().tools.clone(),
+            true => self.last_tools.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 
     pub(crate) fn registrations(&self) -> MutexGuard<'_, Registrations> {
@@ -208,8 +267,9 @@ impl Extension {
         limit: TimeLimit,
         cancel: &CancellationToken,
     ) -> RequestResult {
-        let (id, mut response) = self.process.request(self.number, method, to_raw(params));
+        let (id, mut response) = self.process.request(Some(self.number), method, to_raw(params));
         let mut open = UnansweredRequest { extension: self, id, is_canceled: false, is_answered: false };
+        let time = self.time_limits.lock().unwrap_or_else(PoisonError::into_inner).duration(limit);
         loop {
             tokio::select! {
                 response = &mut response => {
@@ -222,9 +282,9 @@ impl Extension {
                         return Err(Failure::new("its code did not end and was stopped"));
                     }
                 }
-                () = wait(limit) => if self.open_dialogs.load(Ordering::Relaxed) == 0 {
+                () = wait(time) => if self.open_dialogs.load(Ordering::Relaxed) == 0 {
                     self.stop_if_stuck().await;
-                    let seconds = limit.duration().unwrap_or_default().as_secs();
+                    let seconds = time.unwrap_or_default().as_secs();
                     return Err(Failure::new(format!("no answer within {seconds} s")));
                 }
             }
@@ -245,7 +305,7 @@ impl Extension {
     }
 
     async fn responds(&self) -> bool {
-        let (id, response) = self.process.request(self.number, "ping", null());
+        let (id, response) = self.process.request(Some(self.number), "ping", null());
         let in_time = tokio::time::timeout(GRACE, response).await.is_ok();
         self.process.forget(id);
         in_time
@@ -276,9 +336,9 @@ impl Drop for UnansweredRequest<'_> {
     }
 }
 
-async fn wait(limit: TimeLimit) {
-    match limit.duration() {
-        Some(duration) => tokio::time::sleep(duration).await,
+async fn wait(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
         None => std::future::pending().await,
     }
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::ExtensionCall;
+use super::screen::ExtensionPlace;
 use super::session::CallKey;
 use crate::frame::Failure;
 use crate::grants::Grant;
@@ -25,6 +26,11 @@ pub(crate) struct FetchState {
 }
 
 impl FetchState {
+    /// Drops the responses of an extension that has ended.
+    pub(super) fn forget(&self, place: ExtensionPlace) {
+        self.bodies().retain(|key, _| (key.0, key.1) != place);
+    }
+
     fn bodies(&self) -> MutexGuard<'_, HashMap<CallKey, Response>> {
         self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,6 +10,9 @@ use tokio::net::unix::{OwnedWriteHalf, pipe};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+/// The most bytes that wait for a process. It is more than a few frames of the largest size.
+const MAX_WAITING: usize = 256 << 20;
+
 /// Where frames are written to.
 #[derive(Debug)]
 pub(super) enum FrameOutput {
@@ -59,17 +62,21 @@ impl FrameQueue {
         queue
     }
 
-    /// Sends a line. If the process has ended, nobody misses it.
-    pub(super) fn send(&self, line: &[u8]) {
+    /// Sends a line. If the process has ended, nobody misses it. False if too much waits.
+    pub(super) fn send(&self, line: &[u8]) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match waiting.is_empty() {
             true => self.output.try_write(line).unwrap_or(0),
             false => 0,
         };
         if written < line.len() {
+            if waiting.len() + line.len() > MAX_WAITING {
+                return false;
+            }
             waiting.extend(&line[written..]);
             self.has_waiting.notify_one();
         }
+        true
     }
 
     async fn write_waiting(&self) {
@@ -114,14 +121,23 @@ mod tests {
         let mut expected = Vec::new();
         for number in 0..10 {
             let line = [format!("{number} ").as_bytes(), &long, b"\n"].concat();
-            queue.send(&line);
+            assert!(queue.send(&line));
             expected.extend(line);
         }
         let mut read = vec![0; expected.len()];
         other.read_exact(&mut read).await.unwrap();
         assert!(read == expected);
         drop(other);
-        queue.send(b"nobody reads this\n");
+        assert!(queue.send(b"nobody reads this\n"));
         end.cancel();
+    }
+
+    #[tokio::test]
+    async fn a_process_that_reads_nothing_gets_no_more_than_the_limit() {
+        let (own, _other) = UnixStream::pair().unwrap();
+        let queue = FrameQueue::start(FrameOutput::Socket(own), CancellationToken::new());
+        let long = vec![b'x'; 64 << 20];
+        let sent = (0..8).take_while(|_| queue.send(&long)).count();
+        assert!((3..=4).contains(&sent), "{sent}");
     }
 }

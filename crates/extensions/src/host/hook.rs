@@ -79,6 +79,7 @@ impl ExtensionHost {
     async fn extensions(&self, ctx: &HookContext<'_>) -> Arc<SessionExtensions> {
         let extensions = self.load(ctx.session).await;
         extensions.connect(ctx.agent);
+        extensions.wait_for_restarts(ctx.cancel).await;
         extensions
     }
 }
@@ -107,14 +108,14 @@ impl Hook for ExtensionHost {
     }
 
     async fn run_command(&self, command: &CommandLine, ctx: &HookContext<'_>) -> CommandDecision {
-        let extensions = self.extensions(ctx).await;
-        match command.name == RELOAD && !extensions.all().is_empty() {
-            true => {
-                self.reload(ctx.session, ctx.agent).await;
-                CommandDecision::Done
-            }
-            false => extensions.run_command(command, ctx.cancel).await,
+        let extensions = self.load(ctx.session).await;
+        extensions.connect(ctx.agent);
+        if command.name == RELOAD && !extensions.all().is_empty() {
+            self.reload(ctx.session, ctx.agent).await;
+            return CommandDecision::Done;
         }
+        extensions.wait_for_restarts(ctx.cancel).await;
+        extensions.run_command(command, ctx.cancel).await
     }
 
     fn receive_input(&self, session: &Session, input: &ExtensionInput) {
@@ -351,7 +352,11 @@ impl Hook for ExtensionHost {
     }
 
     fn wants(&self, session: &Session, event: &str) -> bool {
-        self.loaded(session).is_none_or(|extensions| !extensions.handlers(event).is_empty())
+        let may_handle = |extensions: Arc<SessionExtensions>| {
+            let is_awaited = || extensions.all().iter().any(|extension| extension.is_awaited());
+            !extensions.handlers(event).is_empty() || is_awaited()
+        };
+        self.loaded(session).is_none_or(may_handle)
     }
 
     fn prompt_folders(&self, session: &Session) -> PromptLibrary {
@@ -377,7 +382,7 @@ impl Hook for ExtensionHost {
         let is_connected = extensions.connect(ctx.agent);
         // The main agent may start while others work.
         if matches!(event, HookEvent::AgentStarted { .. }) && (is_connected || !is_shared) {
-            extensions.follow_agent();
+            extensions.follow_if_wanted();
         }
         if is_shared {
             return Ok(());

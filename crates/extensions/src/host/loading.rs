@@ -4,7 +4,7 @@
 //! Extensions share a process only if their origin and their grants are equal.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use osier_agent::Worker;
 use osier_protocol::{Dialog, DialogQuestion, ExtensionEvent, NotifyType, UserAnswer, visible_line};
@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::extension::{Extension, ExtensionState, TimeLimit};
-use super::flood::{FloodDecision, FloodGuard, MAX_OPEN_CALLS};
+use super::flood::{FloodDecision, FloodGuard};
 use super::launcher::ExtensionEngine;
 use super::node::NodeCommand;
 use super::process::{ExtensionProcess, FrameReceiver, ProcessEnd, RequestResult};
@@ -21,9 +21,9 @@ use super::system::system_facts;
 use super::{ExtensionMode, ExtensionOptions};
 use crate::child::Confinement;
 use crate::file_rules::FileRules;
-use crate::frame::{Failure, Frame, Outcome, to_raw};
+use crate::frame::{Failure, Frame, to_raw};
 use crate::grants::{Grant, Grants};
-use crate::inspect::ExtensionManifest;
+use crate::inspect::{ExtensionManifest, Inspection};
 use crate::source::{ExtensionOrigin, ExtensionSource, GrantDecision, module_root};
 
 /// Gives the frames of one process to the session.
@@ -38,16 +38,11 @@ impl FrameReceiver for ProcessReceiver {
     fn receive(&self, frame: Frame) {
         let Some(session) = self.session.upgrade() else { return };
         match &frame {
-            Frame::Notice { extension, method, .. } => match self.flood.count_notice(*extension, method) {
-                FloodDecision::Handle => session.receive(self.process, frame),
-                FloodDecision::Report => session.report_flood(self.process, *extension),
-                FloodDecision::Drop => {}
-            },
-            Frame::Request { extension, id, .. } if session.has_too_many_calls() => {
-                let outcome = Outcome::Failed(Failure::new("too many requests wait for an answer"));
-                let response = Frame::Response { extension: *extension, id: *id, outcome };
-                if let Some(extension) = session.find(self.process, *extension) {
-                    extension.process.send(&response);
+            Frame::Notice { extension, method, params } => {
+                match self.flood.count_notice(*extension, method, params.get().len()) {
+                    FloodDecision::Handle => session.receive(self.process, frame),
+                    FloodDecision::Report => session.report_flood(self.process, *extension),
+                    FloodDecision::Drop => {}
                 }
             }
             _ => session.receive(self.process, frame),
@@ -60,6 +55,18 @@ impl FrameReceiver for ProcessReceiver {
         if let Some(session) = self.session.upgrade().filter(|session| !session.is_closed()) {
             session.handle_process_end(self.process, &end);
         }
+    }
+}
+
+/// See [`SessionExtensions::restarting`].
+struct Restarting<'a> {
+    _lock: tokio::sync::MutexGuard<'a, ()>,
+    changed: &'a tokio::sync::Notify,
+}
+
+impl Drop for Restarting<'_> {
+    fn drop(&mut self) {
+        self.changed.notify_waiters();
     }
 }
 
@@ -95,8 +102,8 @@ impl SessionExtensions {
         let mut groups: Vec<ProcessGroup> = Vec::new();
         let mut extensions = Vec::new();
         for source in sources {
-            let Some((manifest, state)) = self.inspect(&inspector, &source).await else { continue };
-            let group = match self.group_of(&mut groups, &inspector, &source, &manifest).await {
+            let Some((inspection, state)) = self.inspect(&inspector, &source).await else { continue };
+            let group = match self.group_of(&mut groups, &inspector, &source, &inspection.manifest).await {
                 Ok(group) => group,
                 Err(failure) => {
                     self.report_load_failure(&source, failure);
@@ -105,18 +112,50 @@ impl SessionExtensions {
             };
             let place = (group.number, group.count);
             group.count += 1;
-            extensions.push(Arc::new(Extension::new(source, manifest, place, group.process.clone(), state)));
+            extensions.push(Arc::new(Extension::new(
+                source,
+                inspection,
+                place,
+                group.process.clone(),
+                state,
+            )));
         }
         self.set_extensions(extensions);
+        let restarting = self.restarting().await;
         for group in &groups {
             self.prepare_process(group.number).await;
         }
+        self.all().iter().for_each(|extension| self.say_if_not_confined(extension));
         for extension in self.all() {
-            if extension.is_in(ExtensionState::Loaded) {
+            if extension.is_in(ExtensionState::Loaded) && extension.is_to_load() {
                 self.load_or_report(extension).await;
+                if extension.process.has_ended() {
+                    self.load_group(extension.process_number).await;
+                }
             }
         }
+        // A process may have ended while another one loaded its extensions.
+        for group in &groups {
+            self.load_group(group.number).await;
+        }
+        drop(restarting);
         self.finish_loading();
+    }
+
+    /// `-e FILE` asks nothing, so it says what the user would be asked.
+    fn say_if_not_confined(&self, extension: &Extension) {
+        let place = extension.manifest.needs.get(&Grant::Node);
+        let is_asked = extension.source.origin != ExtensionOrigin::CommandLine;
+        let Some(place) = place.filter(|_| !is_asked && extension.is_in(ExtensionState::Loaded)) else {
+            return;
+        };
+        let message =
+            visible_line(&format!("{} {} ({place})", extension.path.display(), Grant::Node.description()));
+        self.show(match self.options.mode {
+            ExtensionMode::Terminal => ExtensionEvent::Notify { message, notify_type: NotifyType::Warning },
+            // Programs that read the output do not expect a notice there.
+            _ => ExtensionEvent::Log { extension_path: extension.path.display().to_string(), text: message },
+        });
     }
 
     /// The process for an extension: one that it can share, or a new one.
@@ -156,10 +195,6 @@ impl SessionExtensions {
         Ok(&mut groups[at])
     }
 
-    fn has_too_many_calls(&self) -> bool {
-        self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).len() >= MAX_OPEN_CALLS
-    }
-
     fn report_flood(&self, process: ProcessNumber, number: u32) {
         if let Some(extension) = self.find(process, number) {
             let failure = Failure::new("it sends too many messages; some of them are dropped");
@@ -182,17 +217,15 @@ impl SessionExtensions {
         &self,
         process: &ExtensionProcess,
         source: &ExtensionSource,
-    ) -> Option<(ExtensionManifest, ExtensionState)> {
+    ) -> Option<(Inspection, ExtensionState)> {
         let inspected = async {
-            if process.has_ended() {
-                process.start().map_err(|error| Failure::new(format!("cannot start a process: {error}")))?;
-            }
+            let started = process.start().await;
+            started.map_err(|error| Failure::new(format!("cannot start a process: {error}")))?;
             let raw = process.ask("inspect", to_raw(&source.path)).await?;
-            serde_json::from_str::<ExtensionManifest>(raw.get())
-                .map_err(|error| Failure::new(error.to_string()))
+            serde_json::from_str::<Inspection>(raw.get()).map_err(|error| Failure::new(error.to_string()))
         };
         match inspected.await {
-            Ok(manifest) => self.decide(source, &manifest).map(|state| (manifest, state)),
+            Ok(inspection) => self.decide(source, &inspection.manifest).map(|state| (inspection, state)),
             Err(failure) => {
                 self.report_load_failure(source, failure);
                 None
@@ -229,9 +262,7 @@ impl SessionExtensions {
             self.all().iter().filter(|extension| extension.process_number == number).collect();
         let is_wanted = group.iter().any(|extension| extension.is_in(ExtensionState::Loaded));
         let Some(first) = group.first().filter(|_| is_wanted) else { return };
-        if first.process.has_ended()
-            && let Err(error) = first.process.start()
-        {
+        if let Err(error) = first.process.start().await {
             let failure = Failure::new(format!("cannot start a process: {error}"));
             group.iter().for_each(|extension| extension.set_state(ExtensionState::Failed));
             self.report(&first.path.display().to_string(), "load", &failure);
@@ -245,71 +276,123 @@ impl SessionExtensions {
         let confinement = Confinement { rules: rules.collect() };
         // A process that could not answer does not load anything either.
         if let Ok(in_force) = first.process.ask("confine", to_raw(&confinement)).await {
-            tracing::debug!(in_force = in_force.get(), "a process of extensions is confined");
-        }
-    }
-
-    async fn load_or_report(&self, extension: &Arc<Extension>) {
-        if let Err(failure) = self.load_one(extension).await {
-            extension.set_state(ExtensionState::Failed);
-            extension.clear_registrations();
-            self.report_load_failure(&extension.source, failure);
-            if extension.process.has_ended() {
-                self.load_again(extension.process_number).await;
+            let in_force = in_force.get();
+            let is_complete = in_force.contains("seccomp") && in_force.contains("Landlock");
+            match is_complete || cfg!(not(target_os = "linux")) {
+                true => tracing::debug!(in_force, "a process of extensions is confined"),
+                false => tracing::warn!(
+                    in_force,
+                    "this system confines a process of extensions in part only; see `osier doctor`"
+                ),
             }
         }
     }
 
-    /// Starts a process again, and loads those of its extensions that were loaded.
-    async fn load_again(&self, number: ProcessNumber) {
-        let loaded: Vec<Arc<Extension>> = self
-            .all()
-            .iter()
-            .filter(|extension| extension.process_number == number && extension.is_in(ExtensionState::Loaded))
-            .cloned()
-            .collect();
-        if loaded.is_empty() {
+    /// Loads one extension. If its process ends because of another one, it stays to be loaded.
+    async fn load_or_report(&self, extension: &Arc<Extension>) {
+        let kills = extension.kills();
+        let Err(failure) = self.load_one(extension).await else { return extension.set_to_load(false) };
+        extension.clear_registrations();
+        let process = &extension.process;
+        let is_culprit = extension.kills() > kills || process.was_killed_for(extension.number);
+        if process.has_ended() && !is_culprit {
             return;
         }
-        loaded.iter().for_each(|extension| extension.clear_registrations());
-        self.prepare_process(number).await;
-        for extension in &loaded {
-            if let Err(failure) = self.load_one(extension).await {
-                extension.set_state(ExtensionState::Failed);
-                self.report_load_failure(&extension.source, failure);
+        extension.set_to_load(false);
+        extension.set_state(ExtensionState::Failed);
+        self.report_load_failure(&extension.source, failure);
+    }
+
+    /// Starts a process if it does not run, and loads those of its extensions that are not loaded. Returns them. Each time that the
+    /// process ends meanwhile, that counts as a kill of an extension, so this ends.
+    async fn load_group(&self, number: ProcessNumber) -> Vec<Arc<Extension>> {
+        let mut loaded = Vec::new();
+        loop {
+            let is_meant = |extension: &&Arc<Extension>| extension.process_number == number;
+            let waits = |extension: &&Arc<Extension>| extension.is_awaited() && !self.is_closed();
+            let group: Vec<Arc<Extension>> =
+                self.all().iter().filter(is_meant).filter(waits).cloned().collect();
+            if group.is_empty() {
+                return loaded;
             }
+            group.iter().for_each(|extension| extension.clear_registrations());
+            self.prepare_process(number).await;
+            for extension in &group {
+                if extension.is_in(ExtensionState::Loaded) && !extension.process.has_ended() {
+                    self.load_or_report(extension).await;
+                }
+            }
+            loaded.retain(|known: &Arc<Extension>| known.is_running());
+            loaded.extend(group.into_iter().filter(|extension| extension.is_running()));
         }
     }
 
     /// Counts the end of a process against the extensions that were at work, and starts it again for the others.
     fn handle_process_end(self: &Arc<SessionExtensions>, number: ProcessNumber, end: &ProcessEnd) {
         let group = || self.all().iter().filter(|extension| extension.process_number == number);
-        group().for_each(|extension| self.take_back(extension));
+        group().for_each(|extension| {
+            extension.set_to_load(true);
+            self.take_back(extension);
+        });
         let is_culprit =
             |extension: &&Arc<Extension>| end.busy.is_empty() || end.busy.contains(&extension.number);
         for extension in
             group().filter(|extension| extension.is_in(ExtensionState::Loaded)).filter(is_culprit)
         {
             let then = match extension.count_kill() {
-                true => "this happened three times, so the extension is off in this session",
-                false => "the extension is started again",
+                true => format!(
+                    "this happened three times, so the extension is off in this session{}",
+                    self.lost_guard(extension)
+                ),
+                false => "the extension is started again".to_owned(),
             };
             let failure = Failure::new(format!("{}; {then}", end.reason));
             self.report(&extension.path.display().to_string(), "process", &failure);
         }
         if !self.is_loaded() {
-            // `load_or_report` starts it again.
+            // `load_all` starts it again.
             return;
         }
         let session = self.clone();
         tokio::spawn(async move {
-            session.load_again(number).await;
-            for extension in session.all() {
-                if extension.process_number == number && extension.is_running() {
-                    session.announce_restart(extension).await;
-                }
+            let restarting = session.restarting().await;
+            let loaded = session.load_group(number).await;
+            drop(restarting);
+            session.follow_if_wanted();
+            for extension in &loaded {
+                session.announce_restart(extension).await;
             }
         });
+    }
+
+    /// What the user must know when an extension stays off.
+    fn lost_guard(&self, extension: &Extension) -> &'static str {
+        let registrations = extension.registrations();
+        let guards = ["tool_call", "user_bash"];
+        match registrations.handlers.iter().any(|(_, event)| guards.contains(&event.as_str())) {
+            true => ". Its checks of tool calls and commands no longer run",
+            false => "",
+        }
+    }
+
+    /// Held while extensions are loaded. Dropping it lets gates go on that wait for them.
+    async fn restarting(&self) -> Restarting<'_> {
+        Restarting { _lock: self.restart_lock.lock().await, changed: &self.restart_ended }
+    }
+
+    /// Waits for extensions that are loaded again after their process ended: nothing that they guard happens meanwhile.
+    pub(super) async fn wait_for_restarts(&self, cancel: &CancellationToken) {
+        let is_waiting = || !self.is_closed() && self.all().iter().any(|extension| extension.is_awaited());
+        loop {
+            let changed = self.restart_ended.notified();
+            if !self.is_loaded() || !is_waiting() {
+                return;
+            }
+            tokio::select! {
+                () = changed => {}
+                () = cancel.cancelled() => return,
+            }
+        }
     }
 
     /// Sends `session_start` to an extension that was loaded while the session was open.
@@ -329,9 +412,13 @@ impl SessionExtensions {
     async fn load_one(&self, extension: &Extension) -> RequestResult {
         let not_found = |error| Failure::new(format!("{}: {error}", extension.path.display()));
         let path = extension.path.canonicalize().map_err(not_found)?;
+        if self.is_loaded() && extension.grants.has(Grant::Node) {
+            self.check_code_for_node(extension).await?;
+        }
         let (directory, mode) = (&self.session.header().cwd, self.options.mode);
         let params = json!({
             "path": path,
+            "code": extension.code,
             "fileRules": self.options.file_rules(directory.as_ref(), &path, &extension.grants),
             "environment": {
                 "cwd": directory,
@@ -346,6 +433,18 @@ impl SessionExtensions {
             },
         });
         extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
+    }
+
+    /// Node reads modules by itself, so the code is compared before they are read again. The sandbox compares each file.
+    async fn check_code_for_node(&self, extension: &Extension) -> Result<(), Failure> {
+        let now =
+            super::inspect_in_process(&self.options.launcher, &extension.path).await.map_err(Failure::new)?;
+        match now.hash == extension.manifest.hash {
+            true => Ok(()),
+            false => Err(Failure::new(
+                "its code changed after Osier inspected it; /reload loads the extensions again",
+            )),
+        }
     }
 
     fn report_load_failure(&self, source: &ExtensionSource, failure: Failure) {
@@ -379,9 +478,13 @@ impl SessionExtensions {
                 continue;
             }
             extension.set_state(ExtensionState::Loaded);
-            self.prepare_process(extension.process_number).await;
-            self.load_or_report(extension).await;
-            self.announce_restart(extension).await;
+            let restarting = self.restarting().await;
+            let loaded = self.load_group(extension.process_number).await;
+            drop(restarting);
+            self.follow_if_wanted();
+            for extension in &loaded {
+                self.announce_restart(extension).await;
+            }
         }
     }
 }

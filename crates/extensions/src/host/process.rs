@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 use tokio::process::Child;
@@ -15,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::frame_queue::FrameQueue;
 use super::launcher::{ExtensionEngine, ExtensionLauncher, LaunchedProcess};
+use super::process_group::ProcessGroup;
 use crate::frame::{FIRST_NODE_CALL, Failure, Frame, FrameError, MAX_FRAME, Outcome, VERSION};
 
 /// How long a process may take to inspect an extension, or to confine itself.
@@ -52,7 +52,7 @@ pub(crate) struct ExtensionProcess {
 
 /// One run of the process, from its start to its end.
 #[derive(Debug, Clone)]
-struct ProcessRun {
+pub(crate) struct ProcessRun {
     /// `None` before the first start.
     frames: Option<Arc<FrameQueue>>,
     /// For the responses to synchronous calls of Node.
@@ -60,6 +60,8 @@ struct ProcessRun {
     pending: Arc<PendingRequests>,
     /// Canceled to kill the process.
     kill: CancellationToken,
+    /// Canceled when everybody knows of the end.
+    ended: CancellationToken,
 }
 
 impl ProcessRun {
@@ -67,15 +69,35 @@ impl ProcessRun {
     fn ended() -> ProcessRun {
         let (kill, pending) = (CancellationToken::new(), Arc::default());
         kill.cancel();
-        ProcessRun { frames: None, call_responses: None, pending, kill }
+        ProcessRun { frames: None, call_responses: None, pending, ended: kill.clone(), kill }
     }
 
-    /// Writes a frame, or nothing if the process has ended: `follow` reports that.
-    fn send(&self, frame: &Frame) {
+    /// Writes a frame, or nothing if the process has ended: `follow` reports that. A process that reads nothing is ended.
+    pub(crate) fn send(&self, frame: &Frame) {
         let is_call = matches!(frame, Frame::Response { id, .. } if *id >= FIRST_NODE_CALL);
         let queue = if is_call { &self.call_responses } else { &self.frames };
-        if let Some(queue) = queue.as_ref().filter(|_| !self.kill.is_cancelled()) {
-            queue.send(&frame.to_line());
+        let Some(queue) = queue.as_ref().filter(|_| !self.kill.is_cancelled()) else { return };
+        let line = frame.to_line();
+        if line.len() > MAX_FRAME {
+            return self.send_too_long(frame);
+        }
+        if !queue.send(&line) {
+            let reason = "it does not read what Osier sends".to_owned();
+            self.pending.culprit().get_or_insert(EndReason { extension: extension_of(frame), text: reason });
+            self.kill.cancel();
+        }
+    }
+
+    /// The process would end if it got such a frame.
+    fn send_too_long(&self, frame: &Frame) {
+        let failure = || Failure::new(format!("a frame is longer than {MAX_FRAME} bytes"));
+        match frame {
+            Frame::Request { id, .. } => self.pending.resolve(*id, Outcome::Failed(failure())),
+            Frame::Response { extension, id, .. } => {
+                let outcome = Outcome::Failed(failure());
+                self.send(&Frame::Response { extension: *extension, id: *id, outcome });
+            }
+            _ => tracing::warn!("a notice for an extension is too long"),
         }
     }
 }
@@ -84,13 +106,30 @@ impl ProcessRun {
 #[derive(Debug, Default)]
 struct PendingRequests {
     requests: Mutex<HashMap<u64, PendingRequest>>,
-    /// The extension because of which the process is killed, and why.
-    culprit: Mutex<Option<(u32, String)>>,
+    /// Why the process is killed.
+    culprit: Mutex<Option<EndReason>>,
+}
+
+/// The extension because of which a process is killed, and why.
+#[derive(Debug, Clone)]
+struct EndReason {
+    extension: Option<u32>,
+    text: String,
+}
+
+fn extension_of(frame: &Frame) -> Option<u32> {
+    match frame {
+        Frame::Request { extension, .. }
+        | Frame::Notice { extension, .. }
+        | Frame::Response { extension, .. } => Some(*extension),
+        Frame::Hello { .. } | Frame::Cancel { .. } | Frame::Interrupt { .. } => None,
+    }
 }
 
 #[derive(Debug)]
 struct PendingRequest {
-    extension: u32,
+    /// `None` if it concerns the process.
+    extension: Option<u32>,
     response: oneshot::Sender<RequestResult>,
 }
 
@@ -99,7 +138,7 @@ impl PendingRequests {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn culprit(&self) -> MutexGuard<'_, Option<(u32, String)>> {
+    fn culprit(&self) -> MutexGuard<'_, Option<EndReason>> {
         self.culprit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,16 +152,18 @@ impl PendingRequests {
         let _ = waiting.response.send(result);
     }
 
-    /// Fails all requests. Returns the extensions that they were for.
-    fn fail_all(&self, reason: &str) -> Vec<u32> {
-        let mut busy = Vec::new();
-        for (_, waiting) in self.lock().drain() {
-            busy.push(waiting.extension);
-            let _ = waiting.response.send(Err(Failure::new(reason)));
-        }
+    /// The extensions that have requests.
+    fn busy(&self) -> Vec<u32> {
+        let mut busy: Vec<u32> = self.lock().values().filter_map(|waiting| waiting.extension).collect();
         busy.sort_unstable();
         busy.dedup();
         busy
+    }
+
+    fn fail_all(&self, reason: &str) {
+        for (_, waiting) in self.lock().drain() {
+            let _ = waiting.response.send(Err(Failure::new(reason)));
+        }
     }
 }
 
@@ -137,14 +178,20 @@ impl ExtensionProcess {
         ExtensionProcess { launcher: launcher.clone(), engine, receiver, last_id, run }
     }
 
-    /// Starts the process, which must not run.
-    pub(crate) fn start(&self) -> io::Result<()> {
+    /// Starts the process if it does not run.
+    pub(crate) async fn start(&self) -> io::Result<()> {
+        if !self.has_ended() {
+            return Ok(());
+        }
+        // Its end is handled before it starts again.
+        self.run().ended.cancelled().await;
         let LaunchedProcess { input, call_input, output, child, helper } =
             self.launcher.start(&self.engine)?;
         let kill = CancellationToken::new();
         let frames = Some(FrameQueue::start(input, kill.clone()));
         let call_responses = call_input.map(|input| FrameQueue::start(input, kill.clone()));
-        let run = ProcessRun { frames, call_responses, pending: Arc::default(), kill };
+        let (pending, ended) = (Arc::default(), CancellationToken::new());
+        let run = ProcessRun { frames, call_responses, pending, kill, ended };
         let output = BufReader::with_capacity(64 << 10, output);
         tokio::spawn(follow(output, (child, helper), run.clone(), self.receiver.clone()));
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = run;
@@ -152,7 +199,8 @@ impl ExtensionProcess {
         Ok(())
     }
 
-    fn run(&self) -> ProcessRun {
+    /// The run that goes on now, or the last one.
+    pub(crate) fn run(&self) -> ProcessRun {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -163,7 +211,7 @@ impl ExtensionProcess {
     /// Sends a request. Returns its id and where the response arrives.
     pub(crate) fn request(
         &self,
-        extension: u32,
+        extension: Option<u32>,
         method: &str,
         params: Box<RawValue>,
     ) -> (u64, oneshot::Receiver<RequestResult>) {
@@ -171,16 +219,18 @@ impl ExtensionProcess {
         let (response, receiver) = oneshot::channel();
         let run = self.run();
         run.pending.lock().insert(id, PendingRequest { extension, response });
+        let extension = extension.unwrap_or_default();
         run.send(&Frame::Request { extension, id, method: method.to_owned(), params });
         if run.kill.is_cancelled() {
-            run.pending.fail_all("the process of the extension has ended");
+            // `follow` fails those that were sent before. Until then, they show which extensions were at work.
+            run.pending.resolve(id, Outcome::Failed(Failure::new("the process of the extension has ended")));
         }
         (id, receiver)
     }
 
     /// Sends a request that concerns the process, and waits for the response. A process that does not answer is killed.
     pub(crate) async fn ask(&self, method: &str, params: Box<RawValue>) -> RequestResult {
-        let (id, response) = self.request(0, method, params);
+        let (id, response) = self.request(None, method, params);
         match tokio::time::timeout(ASK_TIMEOUT, response).await {
             Ok(response) => response.unwrap_or_else(|_| Err(Failure::new("no response"))),
             Err(_) => {
@@ -199,8 +249,16 @@ impl ExtensionProcess {
     /// Kills the process because of one of its extensions.
     pub(crate) fn kill_for(&self, extension: u32, reason: &str) {
         let run = self.run();
-        run.pending.culprit().get_or_insert_with(|| (extension, reason.to_owned()));
+        let reason = EndReason { extension: Some(extension), text: reason.to_owned() };
+        run.pending.culprit().get_or_insert(reason);
         run.kill.cancel();
+    }
+
+    /// Whether the process was killed because of this extension.
+    pub(crate) fn was_killed_for(&self, extension: u32) -> bool {
+        let run = self.run();
+        run.kill.is_cancelled()
+            && run.pending.culprit().as_ref().is_some_and(|reason| reason.extension == Some(extension))
     }
 
     /// Kills the process.
@@ -226,7 +284,7 @@ async fn follow(
     run: ProcessRun,
     receiver: Arc<dyn FrameReceiver>,
 ) {
-    let group = ProcessGroup::led_by(child.as_ref());
+    let group = child.as_ref().and_then(ProcessGroup::led_by);
     let ended = tokio::select! {
         ended = read_frames(&mut output, &run.pending, &*receiver) => ended,
         () = run.kill.cancelled() => Ok(()),
@@ -240,35 +298,20 @@ async fn follow(
         status = child.wait().await.ok();
     }
     drop(helper);
-    let culprit = run.pending.culprit().take();
+    let culprit = run.pending.culprit().clone();
     let reason = match (&culprit, ended) {
-        (Some((_, reason)), _) => reason.clone(),
+        (Some(culprit), _) => culprit.text.clone(),
         (None, Err(error)) => error.to_string(),
         (None, Ok(())) => end_reason(status),
     };
-    let busy = run.pending.fail_all(&reason);
-    receiver
-        .process_ended(ProcessEnd { reason, busy: culprit.map_or(busy, |(extension, _)| vec![extension]) });
-}
-
-/// A process that leads a group, with the programs that it started. All are killed when this is dropped.
-struct ProcessGroup(Option<Pid>);
-
-impl ProcessGroup {
-    fn led_by(child: Option<&Child>) -> ProcessGroup {
-        let id = child.and_then(Child::id).and_then(|id| i32::try_from(id).ok());
-        let leader = id.and_then(Pid::from_raw).filter(|pid| getpgid(Some(*pid)) == Ok(*pid));
-        ProcessGroup(leader)
-    }
-}
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // It may have ended.
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
-    }
+    let busy = match culprit.and_then(|culprit| culprit.extension) {
+        Some(extension) => vec![extension],
+        None => run.pending.busy(),
+    };
+    // The receiver knows of the end before those do who wait for answers.
+    receiver.process_ended(ProcessEnd { reason: reason.clone(), busy });
+    run.pending.fail_all(&reason);
+    run.ended.cancel();
 }
 
 /// Why a process ended by itself.
@@ -318,5 +361,94 @@ async fn read_line(output: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>)
         if end.is_some() {
             return Ok(true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frame::to_raw;
+
+    /// The frames as lines.
+    #[derive(Debug, Default)]
+    struct Recorder(Mutex<Vec<Vec<u8>>>);
+
+    impl FrameReceiver for Recorder {
+        fn receive(&self, frame: Frame) {
+            self.0.lock().unwrap().push(frame.to_line());
+        }
+
+        fn process_ended(&self, _: ProcessEnd) {}
+    }
+
+    fn read_all(bytes: &[u8], buffer: usize) -> (Vec<Vec<u8>>, bool) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let recorder = Recorder::default();
+        let mut input = BufReader::with_capacity(buffer, bytes);
+        let read = runtime.block_on(read_frames(&mut input, &PendingRequests::default(), &recorder));
+        (recorder.0.into_inner().unwrap(), read.is_ok())
+    }
+
+    fn frame() -> impl Strategy<Value = Frame> {
+        let method = "\\PC{0,20}";
+        let params = prop_oneof![
+            any::<Vec<f64>>().prop_map(|value| to_raw(&value)),
+            any::<String>().prop_map(|value| to_raw(&value)),
+        ];
+        prop_oneof![
+            (any::<u32>(), method, params.clone()).prop_map(|(extension, method, params)| Frame::Notice {
+                extension,
+                method,
+                params
+            }),
+            (any::<u32>(), any::<u64>(), method, params)
+                .prop_map(|(extension, id, method, params)| Frame::Request { extension, id, method, params }),
+            (any::<u32>(), any::<u64>()).prop_map(|(extension, id)| Frame::Cancel { extension, id }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn frames_are_read_whatever_the_pieces_in_which_they_arrive(
+            frames in prop::collection::vec(frame(), 0..8),
+            buffer in 1_usize..200,
+        ) {
+            let lines: Vec<Vec<u8>> = frames.iter().map(Frame::to_line).collect();
+            prop_assert_eq!(read_all(&lines.concat(), buffer), (lines, true));
+        }
+
+        #[test]
+        fn other_bytes_end_the_reading_after_the_frames_before_them(
+            frames in prop::collection::vec(frame(), 0..4),
+            junk in prop::collection::vec(any::<u8>(), 1..60),
+            buffer in 1_usize..50,
+        ) {
+            prop_assume!(!junk.contains(&b'\n') && Frame::parse(&junk).is_err());
+            let lines: Vec<Vec<u8>> = frames.iter().map(Frame::to_line).collect();
+            let bytes = [lines.concat(), junk, b"\n".to_vec()].concat();
+            prop_assert_eq!(read_all(&bytes, buffer), (lines, false));
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_read_for_ever() {
+        let bytes = vec![b'['; MAX_FRAME + 10];
+        assert_eq!(read_all(&bytes, 64 << 10), (Vec::new(), false));
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_is_too_long_fails_and_ends_no_process() {
+        let process = ExtensionProcess::new(
+            &ExtensionLauncher::Thread,
+            ExtensionEngine::Sandbox,
+            Arc::new(Recorder::default()),
+        );
+        process.start().await.unwrap();
+        let (_, response) = process.request(Some(0), "load", to_raw(&"x".repeat(MAX_FRAME)));
+        let failure = response.await.unwrap().unwrap_err();
+        assert!(failure.message.contains("longer than"), "{failure}");
+        assert!(!process.has_ended());
     }
 }

@@ -1,39 +1,61 @@
 //! Programs that extensions start with `node:child_process`. Osier runs them; the extension reads and writes their pipes.
 //! The grant is the approval.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
 
 use super::calls::{ExtensionCall, read_params};
-use super::extension::Extension;
+use super::extension::{Extension, TimeLimit};
+use super::hook::remove_nulls;
+use super::process_group::{ProcessGroup, ProgramGroups};
+use super::program_run::{ProgramLimits, ProgramResult, StopReason, run_to_end};
+use super::screen::ExtensionPlace;
 use super::session::{CallKey, SessionExtensions};
 use crate::frame::Failure;
 use crate::grants::Grant;
 
 /// The most programs that an extension has at once.
 const MAX_PROGRAMS: usize = 64;
-/// The most bytes kept of each output of a program that an extension waits for.
-const MAX_OUTPUT: usize = 256 << 20;
+/// The most bytes of input that wait for a program to read them.
+const MAX_INPUT: usize = 64 << 20;
 
 /// The running programs of a session, by the numbers that their extensions chose.
 #[derive(Debug, Default)]
-pub(crate) struct RunningPrograms(Mutex<HashMap<CallKey, UnboundedSender<ProgramOrder>>>);
+pub(crate) struct RunningPrograms {
+    programs: Mutex<HashMap<CallKey, ProgramOrders>>,
+    pub(super) groups: Arc<ProgramGroups>,
+}
 
 impl RunningPrograms {
-    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, UnboundedSender<ProgramOrder>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, ProgramOrders>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Ends the programs of an extension that has ended, except detached ones.
+    pub(super) fn end_all(&self, place: ExtensionPlace) {
+        self.groups.kill_all(place);
+        self.lock().retain(|key, _| (key.0, key.1) != place);
+    }
+}
+
+/// Where orders for a program go.
+#[derive(Debug)]
+struct ProgramOrders {
+    sender: UnboundedSender<ProgramOrder>,
+    /// The bytes of input that the program has not read.
+    waiting: Arc<AtomicUsize>,
 }
 
 /// What an extension wants of a running program.
@@ -88,23 +110,33 @@ impl ProgramRequest {
     }
 }
 
-/// Starts a program. Its output and its end arrive as notices.
+/// Starts a program. Its output and its end arrive as requests and a notice.
 pub(super) fn start(call: &ExtensionCall) -> Result<Value, Failure> {
     let request: ProgramRequest = call.params()?;
     let extension = &call.extension;
     let key = (extension.process_number, extension.number, request.id);
     let running = &call.session.programs;
-    let own = running.lock().keys().filter(|known| (known.0, known.1) == (key.0, key.1)).count();
+    let place = extension.place();
+    let own = running.lock().keys().filter(|known| (known.0, known.1) == place).count();
     if own >= MAX_PROGRAMS {
         return Err(Failure::new(format!("spawn {} EAGAIN: too many programs run", request.program)));
     }
+    if running.lock().contains_key(&key) {
+        return Err(Failure::new(format!("spawn {} EINVAL: the number is in use", request.program)));
+    }
     let child = request.spawn(call)?;
+    let group = match request.detached {
+        true => None,
+        false => running.groups.add(place, &child),
+    };
+    let (sender, receiver) = unbounded_channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
     let pid = child.id();
-    let (orders, receiver) = unbounded_channel();
-    running.lock().insert(key, orders);
+    running.lock().insert(key, ProgramOrders { sender, waiting: waiting.clone() });
     let (session, extension) = (Arc::downgrade(&call.session), extension.clone());
     tokio::spawn(async move {
-        attend(&extension, key.2, child, receiver).await;
+        let program = RunningProgram { extension: &extension, id: key.2, waiting: &waiting };
+        program.attend(child, group, receiver).await;
         if let Some(session) = session.upgrade() {
             session.programs.lock().remove(&key);
         }
@@ -112,51 +144,86 @@ pub(super) fn start(call: &ExtensionCall) -> Result<Value, Failure> {
     Ok(json!({ "pid": pid }))
 }
 
-/// Passes output on, and carries out orders, until the program ends. It also ends when its extension does: then nobody gives
-/// orders any longer.
-async fn attend(
-    extension: &Arc<Extension>,
+/// A program, and the extension that started it.
+struct RunningProgram<'a> {
+    extension: &'a Arc<Extension>,
     id: u64,
-    mut child: Child,
-    mut orders: UnboundedReceiver<ProgramOrder>,
-) {
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let outputs = async {
-        tokio::join!(forward(extension, id, "stdout", stdout), forward(extension, id, "stderr", stderr));
-    };
-    let mut input = child.stdin.take();
-    let pid = child.id();
-    let wait = async {
-        loop {
-            tokio::select! {
-                status = child.wait() => break status.ok(),
-                order = orders.recv() => match order {
-                    Some(ProgramOrder::Write(bytes)) => if let Some(pipe) = &mut input {
-                        // The program may have closed its input.
-                        let _ = pipe.write_all(&bytes).await;
-                    },
-                    Some(ProgramOrder::CloseInput) => input = None,
-                    Some(ProgramOrder::Signal(name)) => send_signal(pid, &name),
-                    None => return None,
-                }
-            }
-        }
-    };
-    let ((), status) = tokio::join!(outputs, wait);
-    use std::os::unix::process::ExitStatusExt;
-    let code = status.and_then(|status| status.code());
-    let signal = status.and_then(|status| status.signal()).map(signal_name);
-    extension.notice("program.exit", &json!({ "id": id, "code": code, "signal": signal }));
+    /// The bytes of input that the program has not read.
+    waiting: &'a AtomicUsize,
 }
 
-async fn forward(extension: &Arc<Extension>, id: u64, stream: &str, output: Option<impl AsyncRead + Unpin>) {
-    let Some(mut output) = output else { return };
-    let mut chunk = vec![0; 32 << 10];
-    while let Ok(count @ 1..) = output.read(&mut chunk).await {
-        let data = STANDARD.encode(&chunk[..count]);
-        extension.notice("program.output", &json!({ "id": id, "stream": stream, "data": data }));
+impl RunningProgram<'_> {
+    /// Passes output on, and carries out orders, until the program and its output have ended. It also ends when its extension does:
+    /// then nobody gives orders any longer.
+    async fn attend(
+        &self,
+        mut child: Child,
+        group: Option<ProcessGroup>,
+        mut orders: UnboundedReceiver<ProgramOrder>,
+    ) {
+        let pid = child.id();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let outputs = async {
+            tokio::join!(self.forward("stdout", stdout), self.forward("stderr", stderr));
+        };
+        tokio::pin!(outputs);
+        let (mut input, mut unread, mut closes) = (child.stdin.take(), VecDeque::<u8>::new(), false);
+        let (mut has_output, mut status) = (true, None);
+        while has_output || status.is_none() {
+            tokio::select! {
+                () = &mut outputs, if has_output => has_output = false,
+                ended = child.wait(), if status.is_none() => status = Some(ended.ok()),
+                written = write_some(&mut input, &unread), if input.is_some() && !unread.is_empty() => {
+                    // A program that closed its input reads nothing more.
+                    let count = written.unwrap_or(unread.len());
+                    unread.drain(..count);
+                    self.waiting.fetch_sub(count, Ordering::Relaxed);
+                    closes |= written.is_none();
+                }
+                order = orders.recv() => match order {
+                    Some(ProgramOrder::Write(bytes)) => unread.extend(bytes),
+                    Some(ProgramOrder::CloseInput) => closes = true,
+                    Some(ProgramOrder::Signal(name)) => send_signal(pid, &name),
+                    // The group ends with its guard.
+                    None => return,
+                }
+            }
+            if closes && unread.is_empty() {
+                input = None;
+            }
+        }
+        if let Some(group) = group {
+            group.release();
+        }
+        use std::os::unix::process::ExitStatusExt;
+        let status = status.flatten();
+        let code = status.and_then(|status| status.code());
+        let signal = status.and_then(|status| status.signal()).map(signal_name);
+        self.extension.notice("program.exit", &json!({ "id": self.id, "code": code, "signal": signal }));
     }
-    extension.notice("program.output", &json!({ "id": id, "stream": stream, "data": null }));
+
+    /// Gives output to the extension. It gets the next piece when it has taken this one, so a program cannot fill its memory.
+    async fn forward(&self, stream: &str, output: Option<impl AsyncRead + Unpin>) {
+        let Some(mut output) = output else { return };
+        let mut chunk = vec![0; 32 << 10];
+        while let Ok(count @ 1..) = output.read(&mut chunk).await {
+            let data = STANDARD.encode(&chunk[..count]);
+            let params = json!({ "id": self.id, "stream": stream, "data": data });
+            let (limit, cancel) = (TimeLimit::None, CancellationToken::new());
+            if self.extension.request("program.output", &params, limit, &cancel).await.is_err() {
+                return;
+            }
+        }
+        self.extension.notice("program.output", &json!({ "id": self.id, "stream": stream, "data": null }));
+    }
+}
+
+/// Writes what the program takes now. `None` if it takes nothing any more.
+async fn write_some(input: &mut Option<ChildStdin>, unread: &VecDeque<u8>) -> Option<usize> {
+    match input {
+        Some(pipe) => pipe.write(unread.as_slices().0).await.ok().filter(|count| *count > 0),
+        None => std::future::pending().await,
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -183,58 +250,52 @@ pub(super) fn order(
         "program.closeInput" => ProgramOrder::CloseInput,
         _ => ProgramOrder::Signal(signal.unwrap_or_else(|| "SIGTERM".to_owned())),
     };
-    if let Some(orders) = session.programs.lock().get(&(extension.process_number, extension.number, id)) {
-        // It may have ended just now.
-        let _ = orders.send(order);
+    let running = session.programs.lock();
+    let Some(orders) = running.get(&(extension.process_number, extension.number, id)) else { return Ok(()) };
+    if let ProgramOrder::Write(bytes) = &order {
+        let before = orders.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
+        if before + bytes.len() > MAX_INPUT {
+            orders.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+            return Err(Failure::new("the program does not read its input"));
+        }
     }
+    // It may have ended just now.
+    let _ = orders.sender.send(order);
     Ok(())
 }
 
 /// Runs a program to its end, for the functions that wait.
 pub(super) async fn run(call: &ExtensionCall) -> Result<Value, Failure> {
     let request: ProgramRequest = call.params()?;
-    let mut child = match request.spawn(call) {
+    let child = match request.spawn(call) {
         Ok(child) => child,
         Err(failure) => return Ok(json!({ "error": failure.message })),
     };
-    let limit = request.max_buffer.unwrap_or(MAX_OUTPUT).min(MAX_OUTPUT);
-    let (stdout, stderr, pid) = (child.stdout.take(), child.stderr.take(), child.id());
-    let input = (child.stdin.take(), request.input.as_ref().and_then(|text| STANDARD.decode(text).ok()));
-    let feed = async move {
-        if let (Some(mut pipe), Some(bytes)) = input {
-            let _ = pipe.write_all(&bytes).await;
-        }
+    let pid = child.id();
+    let group = call.session.programs.groups.add(call.extension.place(), &child);
+    let limits = ProgramLimits {
+        input: request.input.as_ref().and_then(|text| STANDARD.decode(text).ok()),
+        timeout: request.timeout,
+        max_output: request.max_buffer,
+        stops_when_full: true,
     };
-    let work = async { tokio::join!(collect(stdout, limit), collect(stderr, limit), feed, child.wait()) };
-    let timeout =
-        request.timeout.filter(|time| *time > 0.0).map(|time| Duration::from_secs_f64(time / 1000.0));
-    let done = match timeout {
-        Some(time) => tokio::time::timeout(time, work).await.ok(),
-        None => Some(work.await),
-    };
-    let Some((stdout, stderr, (), status)) = done else {
-        send_signal(pid, "SIGKILL");
-        return Ok(
-            json!({ "error": format!("spawnSync {} ETIMEDOUT", request.program), "signal": "SIGTERM", "pid": pid }),
-        );
-    };
+    let ProgramResult { stdout, stderr, status, stopped, .. } =
+        run_to_end(child, group, limits, &call.cancel).await;
+    let error = stopped.map(|reason| match reason {
+        StopReason::TooMuchOutput => format!("spawnSync {} ENOBUFS", request.program),
+        StopReason::TimedOut | StopReason::Canceled => format!("spawnSync {} ETIMEDOUT", request.program),
+    });
     use std::os::unix::process::ExitStatusExt;
-    let status = status.ok();
-    Ok(json!({
+    let mut result = json!({
         "pid": pid,
         "status": status.and_then(|status| status.code()),
         "signal": status.and_then(|status| status.signal()).map(signal_name),
         "stdout": STANDARD.encode(stdout),
         "stderr": STANDARD.encode(stderr),
-    }))
-}
-
-async fn collect(output: Option<impl AsyncRead + Unpin>, limit: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(output) = output {
-        let _ = output.take(limit as u64).read_to_end(&mut bytes).await;
-    }
-    bytes
+        "error": error,
+    });
+    remove_nulls(&mut result, &["error"]);
+    Ok(result)
 }
 
 const SIGNALS: &[(&str, rustix::process::Signal)] = {

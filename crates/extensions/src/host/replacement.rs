@@ -2,10 +2,11 @@
 //! the extensions of the old session ask for concerns the new one, until their commands have ended.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use osier_engine::session_location;
-use osier_protocol::{EntryId, RequestedSession};
+use osier_engine::{FindOptions, session_location};
+use osier_protocol::{Dialog, DialogQuestion, EntryId, RequestedSession, visible_line};
 use osier_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,6 +52,9 @@ pub(super) async fn replace(call: &ExtensionCall, method: &str) -> Result<Value,
         "agent.newSession" => RequestedSession::New,
         "agent.switchSession" => {
             let SwitchParams { path } = call.params()?;
+            if !may_open(call, &path).await {
+                return Ok(json!({ "cancelled": true }));
+            }
             RequestedSession::Named { name: path }
         }
         _ => {
@@ -74,6 +78,33 @@ pub(super) async fn replace(call: &ExtensionCall, method: &str) -> Result<Value,
     };
     let opened = opened.unwrap_or(false);
     Ok(json!({ "cancelled": !opened }))
+}
+
+/// Whether an extension may open a session, whose entries it can then read. It knows those of its own directory; about others, the
+/// user decides.
+async fn may_open(call: &ExtensionCall, name: &str) -> bool {
+    let Some(engine) = call.session.engine() else { return true };
+    let own = &call.session.session.header().cwd;
+    let directory = match engine.find(name, FindOptions::default()).await {
+        Ok(found) => found.read().await.map(|stored| stored.opened.header.cwd.clone()).unwrap_or_default(),
+        // The client says what is wrong with the name.
+        Err(_) => return true,
+    };
+    if directory == *own {
+        return true;
+    }
+    let Some(worker) = call.session.worker() else { return false };
+    let message = format!(
+        "{} can then read the session. It belongs to {}",
+        visible_line(&call.extension.path.to_string_lossy()),
+        visible_line(&directory)
+    );
+    let title = format!("Open the session {} of another directory?", visible_line(name));
+    let question = DialogQuestion { title, dialog: Dialog::Confirm { message }, timeout: None };
+    call.extension.open_dialogs.fetch_add(1, Ordering::Relaxed);
+    let answer = worker.ask_dialog(question, &call.cancel).await;
+    call.extension.open_dialogs.fetch_sub(1, Ordering::Relaxed);
+    answer.is_some()
 }
 
 impl SessionExtensions {

@@ -18,7 +18,7 @@ use super::ui_calls;
 use crate::frame::{Failure, to_raw};
 
 /// An extension: its process, and its number there.
-pub(super) type ExtensionPlace = (ProcessNumber, u32);
+pub(crate) type ExtensionPlace = (ProcessNumber, u32);
 
 /// What the session knows about screens.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl ScreenState {
 }
 
 impl Extension {
-    pub(super) fn place(&self) -> ExtensionPlace {
+    pub(crate) fn place(&self) -> ExtensionPlace {
         (self.process_number, self.number)
     }
 
@@ -126,7 +126,14 @@ impl SessionExtensions {
             self.note_status(&event);
             self.show(event);
         }
+        self.stop_work_of(extension);
+    }
+
+    /// Ends what Osier does for an extension that has ended.
+    pub(super) fn stop_work_of(&self, extension: &Extension) {
         self.cancel_calls_of(extension);
+        self.programs.end_all(extension.place());
+        self.fetches.forget(extension.place());
     }
 
     /// Passes input of a client on to the extension that it is for.

@@ -15,12 +15,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::calls::OpenCalls;
 use super::extension::{Extension, ExtensionState, TimeLimit};
 use super::fetch::FetchState;
 use super::programs::RunningPrograms;
 use super::provider_stream::ProviderStream;
 use super::replacement::Replacement;
-use super::screen::ScreenState;
+use super::screen::{ExtensionPlace, ScreenState};
 use super::toolbox;
 use super::turn_gates::FoundResources;
 use super::{ExtensionHost, ExtensionOptions};
@@ -36,6 +37,12 @@ pub(crate) struct SessionExtensions {
     extensions: OnceLock<Vec<Arc<Extension>>>,
     is_loaded: AtomicBool,
     is_closed: AtomicBool,
+    /// Held while extensions are loaded.
+    pub(super) restart_lock: tokio::sync::Mutex<()>,
+    /// Notified when extensions were loaded again, or not.
+    pub(super) restart_ended: tokio::sync::Notify,
+    /// Whether a task gives the events of clients to handlers.
+    pub(super) is_following: AtomicBool,
     /// Whether the user is asked, or was.
     asks_for_grants: AtomicBool,
     command_line_failures: Mutex<Vec<String>>,
@@ -45,10 +52,9 @@ pub(crate) struct SessionExtensions {
     active_tools: Mutex<Option<Vec<String>>>,
     /// Templates and skills that extensions named.
     resources: Mutex<Arc<Vec<FoundResources>>>,
-    /// The contexts of running tools, by their token.
-    pub(crate) running_tools: Mutex<HashMap<u64, ToolContext>>,
-    /// Requests of extensions that can be canceled.
-    pub(crate) open_calls: Mutex<HashMap<CallKey, CancellationToken>>,
+    /// The contexts of running tools and their extensions, by their token.
+    pub(crate) running_tools: Mutex<HashMap<u64, (ExtensionPlace, ToolContext)>>,
+    pub(crate) open_calls: Mutex<HashMap<ExtensionPlace, Arc<Mutex<OpenCalls>>>>,
     /// Where the events of replies go that extensions stream, by their token.
     pub(crate) provider_streams: Mutex<HashMap<u64, ProviderStream>>,
     last_token: AtomicU64,
@@ -99,6 +105,9 @@ impl SessionExtensions {
             extensions: OnceLock::new(),
             is_loaded: AtomicBool::default(),
             is_closed: AtomicBool::default(),
+            restart_lock: tokio::sync::Mutex::default(),
+            restart_ended: tokio::sync::Notify::new(),
+            is_following: AtomicBool::default(),
             asks_for_grants: AtomicBool::default(),
             command_line_failures: Mutex::default(),
             agent: Mutex::default(),
@@ -148,6 +157,11 @@ impl SessionExtensions {
         self.all().iter().filter(|extension| extension.is_running())
     }
 
+    /// The extensions whose processes run, or are started again.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &Arc<Extension>> {
+        self.all().iter().filter(|extension| extension.is_running() || extension.is_awaited())
+    }
+
     /// The extension with a number in a process, also while it is loaded.
     pub(crate) fn find(&self, process: ProcessNumber, number: u32) -> Option<Arc<Extension>> {
         let is_meant =
@@ -163,7 +177,7 @@ impl SessionExtensions {
     /// All tools, built in or of extensions.
     pub(crate) fn all_tools(&self) -> Vec<ToolSpec> {
         let built_in = self.built_in_tools.get().map(|tools| tools.specs()).unwrap_or_default();
-        toolbox::add_tools(built_in, self.running())
+        toolbox::add_tools(built_in, self.present())
     }
 
     pub(crate) fn set_active_tools(&self, names: Vec<String>) {
@@ -263,7 +277,11 @@ impl SessionExtensions {
     /// Ends all processes. Nothing is asked or reported any more.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        self.all().iter().for_each(|extension| extension.process.end());
+        for extension in self.all() {
+            extension.process.end();
+            self.stop_work_of(extension);
+        }
+        self.restart_ended.notify_waiters();
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -275,9 +293,11 @@ impl SessionExtensions {
         std::mem::take(&mut self.agent_link().waiting)
     }
 
-    /// Gives the events of the agent to handlers, if there are any.
-    pub(super) fn follow_agent(self: &Arc<SessionExtensions>) {
-        if let Some(worker) = self.worker().filter(|_| self.wants_to_follow()) {
+    /// Gives the events of clients to handlers, as soon as there are any. An extension may add one at any time.
+    pub(super) fn follow_if_wanted(self: &Arc<SessionExtensions>) {
+        if let Some(worker) = self.worker().filter(|_| self.wants_to_follow())
+            && !self.is_following.swap(true, Ordering::SeqCst)
+        {
             tokio::spawn(self.clone().follow(worker));
         }
     }

@@ -57,6 +57,7 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
         }
         "commands" => commands(call).await,
         "agent.sendMessage" => send_message(call).await,
+        "agent.postMessage" => post_message(call).await,
         "agent.sendUserMessage" => send_user_message(call).await,
         "agent.navigateTree" => navigate(call).await,
         "agent.compact" => compact(call).await,
@@ -280,16 +281,44 @@ struct SendMessageParams {
     deliver_as: Option<String>,
 }
 
-/// Without `triggerTurn`, an idle agent only stores the message.
+impl SendMessageParams {
+    /// Without `triggerTurn`, an idle agent only stores the message.
+    fn timing(&self, worker: &Worker) -> PromptTiming {
+        match (self.deliver_as.as_deref(), self.trigger_turn) {
+            (Some("followUp"), Some(true)) => PromptTiming::FollowUp,
+            (_, Some(true)) => PromptTiming::Steer,
+            (Some("followUp"), _) if !worker.is_idle() => PromptTiming::FollowUp,
+            _ => PromptTiming::NoTurn,
+        }
+    }
+}
+
+/// Sends a message and waits until it is stored or queued.
 async fn send_message(call: &ExtensionCall) -> RequestResult {
-    let SendMessageParams { message, trigger_turn, deliver_as } = call.params()?;
-    let when = match (deliver_as.as_deref(), trigger_turn) {
-        (Some("followUp"), Some(true)) => PromptTiming::FollowUp,
-        (_, Some(true)) => PromptTiming::Steer,
-        (Some("followUp"), _) if !worker(call)?.is_idle() => PromptTiming::FollowUp,
-        _ => PromptTiming::NoTurn,
-    };
-    send(call, ClientCommand::timed_prompt(Prompt::custom(message), when)).await.map(|_| null())
+    let params: SendMessageParams = call.params()?;
+    let when = params.timing(&worker(call)?);
+    send(call, ClientCommand::timed_prompt(Prompt::custom(params.message), when)).await.map(|_| null())
+}
+
+/// Sends a message without waiting for the agent, which may wait for the extension. What is only stored is stored when this returns.
+async fn post_message(call: &ExtensionCall) -> RequestResult {
+    let params: SendMessageParams = call.params()?;
+    let worker = worker(call)?;
+    match params.timing(&worker) {
+        PromptTiming::NoTurn => {
+            worker.store_from_hook(params.message).await.map(|()| null()).map_err(failure)
+        }
+        when => {
+            let command = ClientCommand::timed_prompt(Prompt::custom(params.message), when);
+            let (session, extension) = (call.session.clone(), call.extension.clone());
+            call.extension.actions.run(async move {
+                if let Err(error) = worker.send_from_hook(command).await {
+                    session.report(&extension.path.display().to_string(), "sendMessage", &failure(error));
+                }
+            });
+            Ok(null())
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -414,5 +443,5 @@ async fn set_thinking(call: &ExtensionCall) -> RequestResult {
     let SetThinkingParams { level } = call.params()?;
     let level = ThinkingLevel::parse(&level)
         .ok_or_else(|| Failure::new(format!("there is no thinking level {level}")))?;
-    send(call, ClientCommand::SetThinking { level }).await.map(|_| null())
+    worker(call)?.choose_thinking_from_hook(level).await.map(|()| null()).map_err(failure)
 }

@@ -9,6 +9,7 @@ mod models;
 mod node;
 mod observers;
 mod requests;
+mod restarts;
 mod screen;
 mod seeds;
 mod sessions;

@@ -41,10 +41,8 @@ impl ExtendedTools {
     /// The extension that has the tool. The first one that registered a name has it.
     fn find(&self, name: &str) -> Option<(Arc<SessionExtensions>, Arc<Extension>)> {
         let session = self.session.get()?;
-        let has = |extension: &&Arc<Extension>| {
-            extension.registrations().tools.iter().any(|tool| tool.name == name)
-        };
-        Some((session.clone(), session.running().find(has)?.clone()))
+        let has = |extension: &&Arc<Extension>| extension.tools().iter().any(|tool| tool.name == name);
+        Some((session.clone(), session.present().find(has)?.clone()))
     }
 }
 
@@ -52,7 +50,7 @@ impl ExtendedTools {
 impl Toolbox for ExtendedTools {
     fn specs(&self) -> Vec<ToolSpec> {
         let Some(session) = self.session.get() else { return self.tools.specs() };
-        let mut specs = add_tools(self.tools.specs(), session.running());
+        let mut specs = add_tools(self.tools.specs(), session.present());
         specs.retain(|spec| session.is_active(&spec.name));
         specs
     }
@@ -60,7 +58,7 @@ impl Toolbox for ExtendedTools {
     fn prompt_section(&self) -> Option<String> {
         let session = self.session.get()?;
         let names: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
-        describe_tools(session.running(), &names)
+        describe_tools(session.present(), &names)
     }
 
     async fn preview(&self, call: &ToolCall, ctx: &ToolContext) -> Result<Preview, ToolOutcome> {
@@ -85,12 +83,15 @@ impl Toolbox for ExtendedTools {
     }
 
     async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome {
+        if let Some(session) = self.session.get() {
+            session.wait_for_restarts(&ctx.cancel).await;
+        }
         let Some((session, extension)) = self.find(&call.name) else {
             return self.tools.run(call, ctx).await;
         };
         let token = session.next_token();
         let updates = || session.running_tools.lock().unwrap_or_else(PoisonError::into_inner);
-        updates().insert(token, ctx.clone());
+        updates().insert(token, (extension.place(), ctx.clone()));
         let params =
             json!({ "name": call.name, "callId": call.id, "params": call.arguments, "token": token });
         let result = extension.request("tool", &params, TimeLimit::None, &ctx.cancel).await;
@@ -105,6 +106,15 @@ impl Toolbox for ExtendedTools {
             Err(failure) => ToolOutcome::failed(failure.message),
         };
         ctx.secrets.redact_outcome(outcome)
+    }
+}
+
+impl SessionExtensions {
+    /// The context of a call that runs a tool of this extension.
+    pub(super) fn running_tool(&self, extension: &Extension, token: u64) -> Option<ToolContext> {
+        let running = self.running_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let (owner, ctx) = running.get(&token)?;
+        (*owner == extension.place()).then(|| ctx.clone())
     }
 }
 
@@ -123,7 +133,7 @@ pub(super) async fn run_built_in(call: &ExtensionCall) -> Result<Value, Failure>
         "write" | "edit" => Grant::WriteFiles,
         _ => Grant::ReadFiles,
     })?;
-    let ctx = call.session.running_tools.lock().unwrap_or_else(PoisonError::into_inner).get(&token).cloned();
+    let ctx = call.session.running_tool(&call.extension, token);
     let tools = call.session.built_in_tools();
     let (Some(ctx), Some(tools)) = (ctx, tools) else { return Err(Failure::new("no tool runs now")) };
     if !tools.specs().iter().any(|spec| spec.name == name) {
@@ -142,7 +152,7 @@ pub(super) fn add_tools<'a>(
     let built_in = specs.len();
     let mut replaced = Vec::new();
     for extension in extensions {
-        for tool in &extension.registrations().tools {
+        for tool in &extension.tools() {
             match specs.iter().position(|spec| spec.name == tool.name) {
                 Some(at) if at < built_in && !replaced.contains(&at) => {
                     replaced.push(at);
@@ -163,7 +173,7 @@ fn describe_tools<'a>(
 ) -> Option<String> {
     let (mut tools, mut rules) = (Vec::new(), Vec::new());
     for extension in extensions {
-        for tool in extension.registrations().tools.iter().filter(|tool| active.contains(&tool.name)) {
+        for tool in extension.tools().iter().filter(|tool| active.contains(&tool.name)) {
             tools.extend(tool.prompt_snippet.iter().map(|text| format!("- {}: {text}", tool.name)));
             for rule in tool.prompt_guidelines.iter().flatten().map(|rule| format!("- {rule}")) {
                 if !rules.contains(&rule) {

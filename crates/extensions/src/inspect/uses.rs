@@ -124,6 +124,8 @@ pub(super) struct SourceUses {
     pub(super) flags: BTreeMap<String, FlagKind>,
     /// The line of an import whose module is not known.
     pub(super) dynamic: Option<u32>,
+    /// It requires files in a way that is not followed.
+    pub(super) requires_unseen: bool,
 }
 
 /// Whether a module belongs to Node and exists only there.
@@ -154,6 +156,7 @@ pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String>
     }
     let mut finder = UseFinder::default();
     finder.visit_program(&parsed.program);
+    let requires_unseen = finder.requires_unseen();
     finder.add_modules();
     let lines = LineNumbers::new(&code);
     Ok(SourceUses {
@@ -161,6 +164,7 @@ pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String>
         needs: finder.needs.into_iter().map(|(grant, (at, code))| (grant, (lines.line(at), code))).collect(),
         flags: finder.flags,
         dynamic: finder.dynamic.map(|at| lines.line(at)),
+        requires_unseen,
     })
 }
 
@@ -214,6 +218,12 @@ struct UseFinder {
     members: HashMap<String, Vec<String>>,
     /// Where `process.env` was part of a use that is known.
     known_environment: HashSet<u32>,
+    /// The names of functions that require files, besides `require`.
+    require_names: HashSet<String>,
+    /// How often each of these functions was called with a name.
+    known_requires: HashMap<String, usize>,
+    /// `module.require` is used, or a function that requires files is called as soon as it is made.
+    requires_otherwise: bool,
 }
 
 impl UseFinder {
@@ -323,6 +333,18 @@ impl UseFinder {
         }
     }
 
+    /// Whether a function that requires files is used in another way than called with a name, or as `require.resolve`.
+    fn requires_unseen(&self) -> bool {
+        let is_unseen = |name: &str| {
+            let members = self.members.get(name).map_or(0, Vec::len);
+            let known = self.known_requires.get(name).copied().unwrap_or(0) + members;
+            self.references.get(name).copied().unwrap_or(0) > known
+        };
+        self.requires_otherwise
+            || is_unseen("require")
+            || self.require_names.iter().any(|name| is_unseen(name))
+    }
+
     fn bind(&mut self, local: &str, module: &str, at: u32) {
         let module = module.to_owned();
         self.modules.insert(local.to_owned(), BoundModule { module, at });
@@ -346,6 +368,13 @@ fn required_module<'a>(expression: &'a Expression<'_>) -> Option<&'a str> {
         }
         _ => None,
     }
+}
+
+/// `createRequire(…)`, also of a module.
+fn creates_require(expression: &Expression<'_>) -> bool {
+    let Expression::CallExpression(call) = expression else { return false };
+    let member = call.callee.as_member_expression().and_then(MemberExpression::static_property_name);
+    is_identifier(&call.callee, "createRequire") || member == Some("createRequire")
 }
 
 fn is_identifier(expression: &Expression<'_>, name: &str) -> bool {
@@ -409,6 +438,11 @@ impl<'a> Visit<'a> for UseFinder {
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
         let Some(init) = &declarator.init else { return walk::walk_variable_declarator(self, declarator) };
         let at = declarator.span.start;
+        if let (BindingPattern::BindingIdentifier(name), true) = (&declarator.id, creates_require(init))
+            && name.name != "require"
+        {
+            self.require_names.insert(name.name.to_string());
+        }
         match (&declarator.id, required_module(init)) {
             (BindingPattern::BindingIdentifier(name), Some(module)) => self.bind(&name.name, module, at),
             (BindingPattern::ObjectPattern(pattern), Some(module)) => self.use_pattern(module, pattern),
@@ -425,6 +459,20 @@ impl<'a> Visit<'a> for UseFinder {
                 Some(Argument::StringLiteral(name)) => self.import(&name.value, at),
                 _ => self.dynamic = self.dynamic.or(Some(at)),
             }
+            *self.known_requires.entry("require".to_owned()).or_default() += 1;
+        }
+        match call.arguments.first() {
+            Some(Argument::StringLiteral(name)) if creates_require(&call.callee) => {
+                self.import(&name.value, at)
+            }
+            _ => self.requires_otherwise |= creates_require(&call.callee),
+        }
+        if let (Expression::Identifier(function), Some(Argument::StringLiteral(name))) =
+            (&call.callee, call.arguments.first())
+            && self.require_names.contains(function.name.as_str())
+        {
+            self.import(&name.value, at);
+            *self.known_requires.entry(function.name.to_string()).or_default() += 1;
         }
         if let Some(member) = call.callee.as_member_expression() {
             match member.static_property_name() {
@@ -453,6 +501,9 @@ impl<'a> Visit<'a> for UseFinder {
                 Some(name) => self.use_member(module, name, at),
                 None => self.use_all(module, at),
             }
+        }
+        if is_identifier(object, "module") && name == Some("require") {
+            self.requires_otherwise = true;
         }
         if let (Expression::Identifier(object), Some(name)) = (object, name) {
             self.members.entry(object.name.to_string()).or_default().push(name.to_owned());

@@ -86,3 +86,27 @@ fn a_grant_for_files_allows_files_and_nothing_else() {
     let (_, tried) = ExtensionProcess::start().probe(folder.path(), &["readFiles", "writeFiles"]);
     assert_eq!(tried, json!({ "read": true, "write": true, "socket": false, "program": false }));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_system_hides_protected_folders_from_every_grant_for_files() {
+    for grants in [&["readFiles"][..], &["writeFiles"], &["readFiles", "writeFiles"]] {
+        let folder = folder();
+        let key = folder.path().join("protected/key");
+        std::fs::write(&key, "x").unwrap();
+        let mut process = ExtensionProcess::start();
+        let (in_force, _) = process.probe(folder.path(), grants);
+        let tried =
+            process.ask("probe", &json!({ "read": key, "write": folder.path().join("protected/new") }));
+        let writes = grants.contains(&"writeFiles");
+        // Without a namespace, only the checks of the process itself protect these files from an extension that writes files.
+        if in_force.contains("mount namespace") || (in_force.contains("Landlock") && !writes) {
+            let both = (&tried["read"], &tried["write"]);
+            assert_eq!(both, (&json!(false), &json!(false)), "{grants:?}: {in_force}");
+        } else {
+            eprintln!("NOT CHECKED for {grants:?}: only {in_force} is in force");
+        }
+        assert!(!in_force.contains("mount namespace") || !folder.path().join("protected/new").exists());
+        assert_eq!(std::fs::read_to_string(&key).unwrap(), "x");
+    }
+}

@@ -69,6 +69,7 @@ fn attack(file: &Path, port: u16) -> AttackResult {
     let secret_folder = folder.path("home").display().to_string();
     let source = source
         .replace("SECRET_FOLDER", secret_folder.trim_start_matches('/'))
+        .replace("NESTED", &format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000)))
         .replace("PORT", &port.to_string());
     let secret = format!("{{ \"key\": {SECRET:?} }}");
     folder.write("home/secret.json", &secret);
@@ -201,5 +202,15 @@ fn memory_and_recursion_are_limited_and_reported() {
 fn floods_are_cut() {
     for result in run_all(&["flood-"]) {
         assert!(result.lines().len() < 20_000, "{}: {} lines", result.name, result.lines().len());
+    }
+    // Programs that ignore requests to end do not outlive the extension that started them.
+    let is_left = || {
+        let running = std::process::Command::new("ps").args(["-eo", "stat=,args="]).output().unwrap();
+        let running = String::from_utf8_lossy(&running.stdout).into_owned();
+        running.lines().any(|line| line.contains("sleep 987654") && !line.starts_with('Z'))
+    };
+    let started = Instant::now();
+    while is_left() {
+        assert!(started.elapsed() < LIMIT, "a program of an extension outlives it");
     }
 }

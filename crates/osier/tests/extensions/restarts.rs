@@ -36,3 +36,64 @@ fn an_extension_that_ends_its_process_three_times_stays_off() {
     assert!(!commands.to_string().contains("crash"), "{commands}");
     program.finish();
 }
+
+/// Asks for a tool call that writes a file.
+fn ask_for_a_file(program: &mut RpcProgram) -> String {
+    program.send(json!({ "type": "prompt", "message": "run touch made" }));
+    let ended = program.until(|line| line["type"] == "tool_execution_end");
+    ended["result"].to_string()
+}
+
+#[test]
+fn an_extension_that_hangs_three_times_stays_off_and_others_of_its_process_go_on() {
+    let folder = ExtensionFolder::new();
+    // A loop in a function of the engine cannot be interrupted.
+    let hanging = "export default (pi) => pi.registerCommand('hang', { handler: () => { /(a*)*b/.test('a'.repeat(40)); for (;;) {} } });\n";
+    let guard = "export default (pi) => {
+        pi.on('tool_call', () => ({ block: true, reason: 'guarded' }));
+        pi.on('session_start', (event, ctx) => ctx.ui.notify(`guard ${event.reason}`));
+    };\n";
+    folder.write("a.ts", hanging);
+    folder.write("b.ts", guard);
+    let (first, second) = (folder.path("a.ts"), folder.path("b.ts"));
+    let mut program = folder.rpc_found(&[
+        "-e",
+        first.to_str().unwrap(),
+        "-e",
+        second.to_str().unwrap(),
+        "--approval",
+        "yolo",
+    ]);
+    program.until(is_notice("guard startup"));
+    assert!(ask_for_a_file(&mut program).contains("guarded"));
+    program.send(json!({ "type": "prompt", "message": "/hang" }));
+    let failed = program.until(|line| line["type"] == "extension_error");
+    assert!(failed["extensionPath"].as_str().unwrap().contains("hang"), "{failed}");
+    assert!(
+        ask_for_a_file(&mut program).contains("guarded"),
+        "the guard is there, whatever happened to its process"
+    );
+    program.finish();
+}
+
+#[test]
+fn extensions_of_different_grants_and_origins_have_processes_of_their_own() {
+    let folder = ExtensionFolder::new();
+    let crasher = CRASHER
+        .replace("export default", "import { existsSync } from 'node:fs'; existsSync('x'); export default");
+    let other = "export default (pi) => pi.on('session_start', (event, ctx) => ctx.ui.notify(`other ${event.reason}`));\n";
+    folder.write("a.ts", &crasher);
+    folder.write("b.ts", other);
+    let (first, second) = (folder.path("a.ts"), folder.path("b.ts"));
+    let mut program = folder.rpc_found(&["-e", first.to_str().unwrap(), "-e", second.to_str().unwrap()]);
+    program.until(is_notice("other startup"));
+    crash(&mut program);
+    let shown = program.until(|line| {
+        line["method"] == "notify" && line["message"].as_str().is_some_and(|text| text.ends_with("reload"))
+    });
+    assert_eq!(shown["message"], "started reload", "the other one was not started again");
+    program.send(json!({ "id": "1", "type": "get_state" }));
+    let until_state = program.until(|line| line["id"] == "1" || line["message"] == "other reload");
+    assert_eq!(until_state["id"], "1");
+    program.finish();
+}

@@ -147,3 +147,85 @@ async fn a_request_of_a_wrong_shape_is_reported_and_not_sent() {
     session.turn_ended().await;
     assert_eq!(session.request_texts().last().map(String::as_str), Some("go"));
 }
+
+#[tokio::test]
+async fn a_handler_with_one_parameter_may_be_a_method_or_take_the_context_apart() {
+    let source = "export default (pi) => {
+        pi.registerCommand('method', { handler(ctx) { ctx.ui.notify('method'); } });
+        pi.registerCommand('async', { async handler(context) { context.ui.notify('async'); } });
+        pi.registerCommand('apart', { handler: ({ ui }) => ui.notify('apart') });
+        let saved;
+        pi.on('session_start', (_, ctx) => { saved = ctx; });
+        pi.registerCommand('args', { handler(args) { saved.ui.notify(args); } });
+    };";
+    let mut session = TestSession::new(&[source], []).await;
+    for (command, expected) in
+        [("/method", "method"), ("/async", "async"), ("/apart", "apart"), ("/args a b", "a b")]
+    {
+        session.send(command).await;
+        assert_eq!(session.notified().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn actions_happen_in_order_and_are_visible_at_once() {
+    let source = "export default (pi) => {
+        const act = (ctx, where) => {
+            pi.sendMessage({ customType: `${where} message`, content: 'x', display: true });
+            pi.appendEntry(`${where} entry`);
+            pi.setThinkingLevel('high');
+            pi.setThinkingLevel('low');
+            const stored = ctx.sessionManager.getEntries().map((entry) => entry.customType).filter(Boolean);
+            return `${stored.join()} ${pi.getThinkingLevel()} ${ctx.thinkingLevel}`;
+        };
+        pi.registerCommand('go', { handler: (_, ctx) => ctx.ui.notify(act(ctx, 'first')) });
+    };";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/go").await;
+    assert_eq!(session.notified().await, "first message,first entry low low");
+    let kinds: Vec<_> = session.entries().await.iter().map(|entry| entry["customType"].clone()).collect();
+    assert!(kinds.starts_with(&[json!("first message"), json!("first entry")]), "{kinds:?}");
+}
+
+#[tokio::test]
+async fn prompts_are_sent_in_order() {
+    let source = "export default (pi) => pi.registerCommand('go', { handler: () => {
+        for (const text of ['a', 'b', 'c', 'd']) pi.sendUserMessage(text, { deliverAs: 'followUp' });
+    } });";
+    let slow = "export default (pi) => pi.on('input', async ({ text }) => { if (text === 'a') await new Promise((done) => setTimeout(done, 100)); });";
+    let turns = ["1", "2", "3", "4"].map(ScriptedTurn::reply);
+    let mut session = TestSession::new(&[source, slow], turns).await;
+    session.send("/go").await;
+    let is_last = |entries: &[serde_json::Value]| {
+        entries.iter().filter(|entry| entry["message"]["role"] == "user").count() == 4
+    };
+    while !is_last(&session.entries().await) {
+        session.until(|event| matches!(event, osier_protocol::ClientEvent::Entry(_))).await;
+    }
+    let entries = session.entries().await;
+    let users = entries.iter().filter(|entry| entry["message"]["role"] == "user");
+    let texts: Vec<_> = users
+        .map(|entry| entry["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(texts, ["a", "b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn a_handler_of_the_end_may_act_while_the_user_cancels() {
+    let source = "export default (pi) => {
+        pi.on('agent_start', (_, ctx) => ctx.ui.notify('started'));
+        pi.on('agent_end', (_, ctx) => {
+            pi.sendMessage({ customType: 'end', content: 'x', display: true });
+            pi.sendMessage({ customType: 'more', content: 'x', display: true }, { triggerTurn: true, deliverAs: 'followUp' });
+            pi.setThinkingLevel('high');
+            ctx.ui.notify('ended');
+        });
+    };";
+    let mut session =
+        TestSession::new(&[source], [ScriptedTurn::new().hang(), ScriptedTurn::reply("no")]).await;
+    session.send("go").await;
+    assert_eq!(session.notified().await, "started");
+    session.client_send(ClientCommand::Cancel).await;
+    let shown = session.until(|event| matches!(event, osier_protocol::ClientEvent::Extension(_))).await;
+    assert!(format!("{shown:?}").contains("ended"), "the handler was not stopped: {shown:?}");
+}

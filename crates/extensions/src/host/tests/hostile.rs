@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::super::session::GivenSummary;
 use super::*;
+use crate::frame::{Frame, to_raw};
 
 fn secret() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -260,4 +261,121 @@ fn the_folder_of_an_extension_is_never_that_of_osier() {
     let root = |entry: &Path| crate::source::module_root(entry);
     assert_eq!(root(&at(".osier/extensions/x.ts")), at(".osier/extensions"));
     assert_eq!(root(&at(".osier/extensions/pack/index.ts")), at(".osier/extensions/pack"));
+}
+
+#[tokio::test]
+async fn a_call_of_a_tool_can_be_used_only_by_its_extension() {
+    let owner = "import { Type } from 'typebox';
+        export default (pi) => pi.registerTool({ name: 'mine', label: 'm', description: 'd', parameters: Type.Object({}),
+            execute: (id, params, signal, onUpdate, ctx) => { ctx.ui.notify('runs'); return new Promise(() => {}); } });";
+    let turns = [ScriptedTurn::new().call("c1", "mine", &json!({}))];
+    let mut session = TestSession::new(&[owner, "export default () => {};"], turns).await;
+    session.send("go").await;
+    assert_eq!(session.notified().await, "runs");
+    let extensions = session.extensions();
+    let tokens: Vec<u64> = extensions.running_tools.lock().unwrap().keys().copied().collect();
+    assert_eq!(tokens.len(), 1);
+    for (forger, text) in [(1, "forged"), (0, "own")] {
+        let params =
+            json!({ "token": tokens[0], "partial": { "content": [{ "type": "text", "text": text }] } });
+        let extension = extensions.all()[forger].number;
+        let frame = Frame::Notice { extension, method: "tool.update".to_owned(), params: to_raw(&params) };
+        extensions.receive(extensions.all()[forger].process_number, frame);
+    }
+    let output = session.until(|event| matches!(event, ClientEvent::ToolOutput { .. })).await;
+    assert!(format!("{output:?}").contains("own"), "{output:?}");
+    assert!(extensions.running_tool(&extensions.all()[1], tokens[0]).is_none());
+    session.client_send(ClientCommand::Cancel).await;
+}
+
+/// Methods with everything that they check, and some that do not exist.
+const METHODS: &[&str] = &[
+    "on",
+    "off",
+    "registerCommand",
+    "registerTool",
+    "registerShortcut",
+    "registerFlag",
+    "registerProvider",
+    "unregisterProvider",
+    "registerRenderer",
+    "bus.on",
+    "bus.emit",
+    "error",
+    "log",
+    "ui.show",
+    "component.draw",
+    "rendered",
+    "input.listen",
+    "autocomplete.offer",
+    "editor.draw",
+    "editor.close",
+    "editor.key",
+    "editor.submit",
+    "provider.events",
+    "tool.update",
+    "program.write",
+    "program.kill",
+    "exec",
+    "ui.component",
+    "ui.dialog",
+    "ui.editorText",
+    "models.list",
+    "tools.run",
+    "program.start",
+    "program.run",
+    "fetch",
+    "fetch.read",
+    "session.sync",
+    "session.append",
+    "session.label",
+    "session.context",
+    "session.name",
+    "agent.state",
+    "tools.setActive",
+    "commands",
+    "agent.postMessage",
+    "agent.setThinkingLevel",
+    "flag",
+    "no.such.method",
+];
+
+#[tokio::test]
+async fn random_frames_of_an_extension_disturb_nobody() {
+    use proptest::strategy::{Strategy, ValueTree};
+    let source =
+        "export default (pi) => pi.registerCommand('good', { handler: (_, ctx) => ctx.ui.notify('fine') });";
+    let mut session = TestSession::new(&[source, "export default () => {};"], []).await;
+    let extensions = session.extensions();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let leaf = proptest::prop_oneof![
+        proptest::strategy::Just(json!(null)),
+        proptest::prelude::any::<bool>().prop_map(|value| json!(value)),
+        proptest::prelude::any::<f64>().prop_map(|value| json!(value)),
+        proptest::prelude::any::<u64>().prop_map(|value| json!(value)),
+        "\\PC{0,8}".prop_map(|value| json!(value)),
+    ];
+    let keys = "(name|id|token|handler|event|type|text|method|key|data|program|args|component|lines|timeout|entry|level|names|content|message|body|url)";
+    let params = leaf.prop_recursive(3, 24, 6, move |inner| {
+        proptest::prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(|values| json!(values)),
+            proptest::collection::btree_map(keys, inner, 0..6).prop_map(|map| json!(map)),
+        ]
+    });
+    for number in 0..2_000_u64 {
+        let params = to_raw(&params.new_tree(&mut runner).unwrap().current());
+        let method = METHODS[usize::try_from(number).unwrap() % METHODS.len()].to_owned();
+        // The second extension has no grants, so nothing of this reaches the outside.
+        let frame = match number % 3 {
+            0 => Frame::Notice { extension: 1, method, params },
+            1 => Frame::Request { extension: 1, id: number, method, params },
+            _ => Frame::Cancel { extension: 1, id: number.saturating_sub(1) },
+        };
+        extensions.receive(0, frame);
+        tokio::task::yield_now().await;
+    }
+    session.client_send(ClientCommand::Cancel).await;
+    let client = session.client.clone();
+    tokio::spawn(async move { client.send(ClientCommand::prompt("/good")).await });
+    while session.notified().await != "fine" {}
 }

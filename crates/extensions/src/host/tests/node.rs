@@ -200,3 +200,66 @@ async fn a_server_is_asked_with_fetch() {
     );
     assert_eq!(returned("", &body).await, r#"[201,true,"application/json",{"ok":true}]"#);
 }
+
+#[tokio::test]
+async fn a_program_is_stopped_with_what_it_started() {
+    let text = returned(
+        "",
+        "const slow = await pi.exec('/bin/sh', ['-c', 'echo first; sleep 1000; echo last'], { timeout: 300 });\n\
+         const stop = new AbortController(); stop.abort();\n\
+         const aborted = await pi.exec('/bin/sh', ['-c', 'sleep 1000; echo last'], { signal: stop.signal });\n\
+         const long = await pi.exec('/bin/sh', ['-c', 'echo 12345; exit 3'], { maxBuffer: 2, timeout: 1e300 });\n\
+         const missing = await pi.exec('/no/such/program', []);\n\
+         return [slow.stdout, slow.killed, aborted.stdout, aborted.killed, long, missing.code, missing.killed];",
+    )
+    .await;
+    let long = r#"{"stdout":"12","stderr":"","code":3,"killed":false,"truncated":true}"#;
+    assert_eq!(text, format!(r#"["first\n",true,"",true,{long},1,false]"#));
+}
+
+#[tokio::test]
+async fn synchronous_programs_have_limits_too() {
+    let text = returned(
+        "import { spawnSync } from 'node:child_process';",
+        "const late = spawnSync('/bin/sh', ['-c', 'sleep 1000 & wait'], { timeout: 300 });\n\
+         const full = spawnSync('/bin/sh', ['-c', 'while :; do echo 12345; done'], { maxBuffer: 10 });\n\
+         const never = spawnSync('/bin/echo', ['x'], { timeout: 1e300, encoding: 'utf8' });\n\
+         return [late.error.code, full.error.code, never.stdout];",
+    )
+    .await;
+    assert_eq!(text, r#"["ETIMEDOUT","ENOBUFS","x\n"]"#);
+}
+
+#[tokio::test]
+async fn a_program_with_much_output_that_reads_nothing_ends_with_its_extension() {
+    let text = returned(
+        "import { spawn } from 'node:child_process';",
+        "const program = spawn('/bin/sh', ['-c', 'while :; do echo 1234567890; done']);\n\
+         program.stdin.write('x'.repeat(200000));\n\
+         await new Promise((done) => program.stdout.once('data', done));\n\
+         const ended = new Promise((done) => program.on('exit', (code, signal) => done(signal)));\n\
+         program.kill();\n\
+         return ended;",
+    )
+    .await;
+    assert_eq!(text, r#""SIGTERM""#);
+}
+
+#[tokio::test]
+async fn json_is_data_and_never_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "x.ts",
+        "import data from './data.json'; export default (pi) => pi.registerCommand('go', { handler: (_, ctx) => ctx.ui.notify(String(data.__proto__)) });",
+    );
+    write("data.json", r#"{ "__proto__": 7 }"#);
+    let files = [folder.path().join("x.ts")];
+    let mut session = TestSession::with_files(&files, []).await;
+    session.send("/go").await;
+    assert_eq!(session.notified().await, "7");
+    write("data.json", "(() => { globalThis.ran = 1; return {}; })()");
+    let mut session = TestSession::with_files(&files, []).await;
+    let (event, error) = session.failed().await;
+    assert!(event == "load" && error.contains("data.json"), "{event}: {error}");
+}

@@ -50,6 +50,12 @@ async fn output_of_an_extension_in_node_is_its_log() {
             console.log('one %d', 1); process.stdout.write('two\\n'); ctx.ui.notify('done');
         } });";
     let Some(mut session) = in_node(source).await else { return };
+    let notice = session.logged().await;
+    assert!(
+        notice.contains("runs in Node with your rights, not confined (")
+            && notice.contains("import of node:http"),
+        "{notice}"
+    );
     session.send("/say").await;
     assert_eq!(session.logged().await, "one 1");
     assert_eq!(session.logged().await, "two");

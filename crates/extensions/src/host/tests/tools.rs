@@ -1,6 +1,7 @@
 //! Tools of extensions, and the gates around tool calls.
 
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, ClientEvent, UserAnswer};
 use serde_json::json;
 
 use super::TestSession;
@@ -98,4 +99,38 @@ async fn an_extension_chooses_the_active_tools() {
     let names: Vec<_> =
         request.tools.iter().map(|tool| tool.name.as_str()).filter(|name| *name != "backtrack").collect();
     assert_eq!(names, ["add"]);
+}
+
+#[tokio::test]
+async fn the_grants_are_the_approval_of_a_tool_but_not_of_one_that_replaces_a_built_in_one() {
+    let tool = |name: &str| {
+        format!(
+            "import {{ Type }} from 'typebox'; import {{ writeFileSync }} from 'node:fs';
+            export default (pi) => pi.registerTool({{ name: '{name}', label: 'm', description: 'd', parameters: Type.Object({{ command: Type.String() }}),
+                execute: async () => {{ writeFileSync('made', ''); return {{ content: [{{ type: 'text', text: 'ran' }}] }}; }} }});"
+        )
+    };
+    let turns = |name: &str| {
+        [ScriptedTurn::new().call("c1", name, &json!({ "command": "true" })), ScriptedTurn::reply("done")]
+    };
+    let is_question = |event: &ClientEvent| matches!(event, ClientEvent::Asked { .. });
+    let ends = |event: &ClientEvent| is_question(event) || matches!(event, ClientEvent::TurnEnded { .. });
+    let mut session = TestSession::new(&[&tool("mine")], turns("mine")).await;
+    session.send("go").await;
+    assert!(!is_question(&session.until(ends).await), "a tool of its own asks nothing");
+    assert_eq!(session.request_texts().last().unwrap(), "ran");
+
+    let mut session = TestSession::new(&[&tool("bash")], turns("bash")).await;
+    session.send("go").await;
+    let ClientEvent::Asked { id, .. } = session.until(ends).await else { panic!("it asks like bash") };
+    assert!(!session.folder().join("made").exists());
+    session
+        .client_send(ClientCommand::Answer {
+            question: id,
+            answer: UserAnswer::No { reason: "not now".to_owned() },
+        })
+        .await;
+    session.turn_ended().await;
+    assert!(session.request_texts().last().unwrap().contains("not now"));
+    assert!(!session.folder().join("made").exists());
 }
