@@ -1,6 +1,8 @@
 //! Tasks after the death of the process that ran them: they are shown as interrupted, and continued or ended.
 
 use futures_util::StreamExt;
+use osier_agent::AgentBudget;
+use osier_engine::SubagentConfig;
 use osier_protocol::subagents::SubagentProjection;
 use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
 use serde_json::json;
@@ -98,4 +100,42 @@ async fn a_new_prompt_ends_an_interrupted_batch() {
     assert_eq!(statuses, ["completed", "failed", "failed"]);
     assert!(after.task_panels[1].error.as_deref().unwrap().contains("interrupted"));
     assert_eq!(after.usage.total_tokens, 15, "only the first task called the model");
+}
+
+#[tokio::test]
+async fn what_a_task_used_before_the_process_died_counts_against_its_budget() {
+    let budget = AgentBudget { max_turns: Some(4), ..AgentBudget::default() };
+    let config = SubagentConfig { budget, ..config() };
+    let mut run = Delegation::start(config.clone(), &json!([{ "prompt": "loop" }])).await;
+    run.until_end().await;
+    let child = run.batches().await[0].task_panels[0].session_id.clone().unwrap();
+    let Delegation { engine, live, client, events } = run;
+    let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
+    drop((client, events, live));
+    for session in [&id, &child] {
+        while engine.engine.live_session("file", session).is_some() {
+            tokio::task::yield_now().await;
+        }
+    }
+    let replies = |text: &str| text.matches(r#""role":"assistant""#).count();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let kept: Vec<&str> =
+        text.lines().take_while(|line| !line.contains(r#""type":"subagent_result""#)).collect();
+    std::fs::write(&file, kept.join("\n") + "\n").unwrap();
+    // Three of the four calls happened before the process died.
+    let file = engine.find(&child).await.opened.file.unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(replies(&text), 4);
+    let fourth = text.match_indices(r#""role":"assistant""#).nth(3).unwrap().0;
+    let end = text[..fourth].rfind('\n').unwrap() + 1;
+    std::fs::write(&file, &text[..end]).unwrap();
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config)).await.unwrap();
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Resume).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let panel = batches(&client).await.remove(0).task_panels.remove(0);
+    assert!(panel.error.as_deref().unwrap().contains("4 model calls"), "{:?}", panel.error);
+    assert_eq!(replies(&std::fs::read_to_string(&file).unwrap()), 4);
+    assert_eq!((panel.turns, panel.usage.total_tokens), (4, 60));
 }
