@@ -203,8 +203,7 @@ impl TaskRun {
             return self.report(interrupted(), TaskRecord::default(), UsageTotals::default());
         };
         let record = TaskRecord::from_path(&self.task.id, &path.entries);
-        let has_ended = record.turns > 0 && !path.unfinished_turn;
-        self.report(if has_ended { RunEnd::Completed } else { interrupted() }, record, usage)
+        self.report(if has_ended(&record, &path) { RunEnd::Completed } else { interrupted() }, record, usage)
     }
 
     /// The command that starts or continues the agent. `None` if it ended before the process that started it died.
@@ -324,8 +323,13 @@ impl RunObserver for TaskRun {
     }
 }
 
+/// Whether the agent of a task gave its answer.
+pub(super) fn has_ended(record: &TaskRecord, path: &PathAnswer) -> bool {
+    record.turns > 0 && !path.unfinished_turn
+}
+
 /// The path of the session of a task, and what the session used.
-async fn read_child(live: &LiveSession) -> Result<Option<(PathAnswer, UsageTotals)>, EngineError> {
+pub(super) async fn read_child(live: &LiveSession) -> Result<Option<(PathAnswer, UsageTotals)>, EngineError> {
     let cursor = live.session().main_cursor();
     let path = answer_from_session(&cursor, SessionQuery::Path { limit: None }).await?;
     let usage = answer_from_session(&cursor, SessionQuery::Usage).await?;

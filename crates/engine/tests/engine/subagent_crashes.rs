@@ -62,7 +62,12 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
     let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
     let interrupted = batches(&client).await.remove(0);
     assert_eq!(interrupted.status, "interrupted");
-    assert!(interrupted.task_panels.iter().all(|panel| panel.status == "interrupted"));
+    // What a task did is in its own session, so its end is known.
+    let states: Vec<(&str, &str)> =
+        interrupted.task_panels.iter().map(|panel| (panel.status.as_str(), panel.summary.as_str())).collect();
+    assert_eq!(states, [("completed", "one"), ("interrupted", ""), ("interrupted", "")]);
+    assert_eq!(interrupted.task_panels[0].usage, before.task_panels[0].usage);
+    assert_eq!(interrupted.usage.total_tokens, 15);
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
     while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
@@ -138,4 +143,21 @@ async fn what_a_task_used_before_the_process_died_counts_against_its_budget() {
     assert!(panel.error.as_deref().unwrap().contains("4 model calls"), "{:?}", panel.error);
     assert_eq!(replies(&std::fs::read_to_string(&file).unwrap()), 4);
     assert_eq!((panel.turns, panel.usage.total_tokens), (4, 60));
+}
+
+#[tokio::test]
+async fn a_batch_that_names_the_session_of_another_one_does_not_show_what_is_in_it() {
+    let mut run = Delegation::start(config(), &json!([{ "prompt": "answer secret" }])).await;
+    run.until_end().await;
+    let child = run.batches().await[0].task_panels[0].session_id.clone().unwrap();
+    let live = run.engine.create(osier_engine::KeepWhen::Used).await;
+    let batch = json!({ "type": "subagent_batch", "content": {
+        "batchId": "b", "toolCallId": "c", "mode": "parallel", "status": "running",
+        "tasks": [{ "id": "t", "prompt": "look", "sessionId": child }],
+    }});
+    let commit = osier_session::Commit::from_entry(batch.to_string().as_bytes()).unwrap();
+    live.session().main_cursor().commit(commit).await.unwrap();
+    let client = run.engine.engine.connect(&live, &spec(&run.engine, config())).await.unwrap();
+    let panel = batches(&client).await.remove(0).task_panels.remove(0);
+    assert_eq!((panel.status.as_str(), panel.summary.as_str()), ("interrupted", ""));
 }

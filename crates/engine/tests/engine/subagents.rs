@@ -23,7 +23,7 @@ use crate::support::TestEngine;
 /// A model that does what the prompt says, so that agents can work at the same time.
 ///
 /// A prompt `delegate [..]` calls `task` with that list. Any other prompt is a list of words: `answer TEXT`, `fail`,
-/// `hang`, `write FILE`, `call TOOL`, `list`, `loop`, `big`, or `describe`, which answers with the tools and the system prompt.
+/// `break`, which fails in the middle of a reply, `fail-later`, which fails after a call, `hang`, `write FILE`, `call TOOL`, `list`, `loop`, `big`, or `describe`, which answers with the tools and the system prompt.
 #[derive(Debug)]
 struct ObedientModel;
 
@@ -40,12 +40,19 @@ fn text_of(message: &Message) -> String {
     blocks.iter().map(text).collect()
 }
 
+fn broken() -> ModelError {
+    ModelError::BadRequest { provider: "scripted".to_owned(), status: 400, detail: "it failed".to_owned() }
+}
+
 fn reply(request: &Request) -> ScriptedTurn {
     let last = request.messages.last();
     if let Some(message @ Message::ToolResult(result)) = last {
         if request.messages.iter().any(|message| text_of(message).starts_with("loop")) {
             let calls = request.messages.len();
             return ScriptedTurn::new().call(format!("c{calls}"), "ls", &json!({ "path": "." })).usage(10, 5);
+        }
+        if request.messages.iter().any(|message| text_of(message).starts_with("fail-later")) {
+            return ScriptedTurn::new().fail(broken());
         }
         let name = result.tool_name.as_str();
         return ScriptedTurn::reply(format!("{name}: {}", text_of(message))).usage(10, 5);
@@ -58,11 +65,9 @@ fn reply(request: &Request) -> ScriptedTurn {
             ScriptedTurn::new().call("call_1", "task", &json!({ "tasks": tasks })).usage(100, 10)
         }
         "answer" => ScriptedTurn::reply(rest).usage(10, 5),
-        "fail" => ScriptedTurn::new().fail(ModelError::BadRequest {
-            provider: "scripted".to_owned(),
-            status: 400,
-            detail: "it failed".to_owned(),
-        }),
+        "fail" => ScriptedTurn::new().fail(broken()),
+        "break" => ScriptedTurn::reply("I begin, and then").fail(broken()),
+        "fail-later" => ScriptedTurn::new().call("f", "ls", &json!({ "path": "." })).usage(10, 5),
         "hang" => ScriptedTurn::reply("I wait").hang(),
         "write" => {
             ScriptedTurn::new().call("w", "write", &json!({ "path": rest, "content": "x" })).usage(10, 5)
