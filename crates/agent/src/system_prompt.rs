@@ -185,7 +185,8 @@ impl AgentContext {
         });
         // If computing the sections panics, keep the prompt.
         let Ok(mut sections) = sections.await else { return Ok(()) };
-        sections.extend(self.config.tools.prompt_section().map(|text| ("tools".to_owned(), text)));
+        let section = self.config.tools.prompt_section(&self.config.tools.specs());
+        sections.extend(section.map(|text| ("tools".to_owned(), text)));
         let tool = |spec: osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
         let tools = self.tool_specs().into_iter().map(tool).collect();
         let (state, at) = self.position();

@@ -18,6 +18,7 @@ use crate::local_client::LocalClient;
 use crate::model_catalog::ModelPreferences;
 use crate::subagents::ParentAgent;
 use crate::subagents::task_tools::{Delegation, TaskTools};
+use crate::tool_limit::{LimitedTools, ToolLimit};
 use crate::workspace::Workspace;
 
 /// The agent to start.
@@ -42,6 +43,8 @@ pub struct AgentSpec {
     pub start: AgentStart,
     /// The agent that it works for, if it is a sub-agent.
     pub parent: Option<ParentAgent>,
+    /// Another agent whose tools are the limit; `None` for the agent of a conversation.
+    pub tool_limit: Option<ToolLimit>,
 }
 
 /// Why an agent starts.
@@ -66,6 +69,7 @@ impl AgentSpec {
             is_one_shot: false,
             start: AgentStart::default(),
             parent: None,
+            tool_limit: None,
         }
     }
 
@@ -162,14 +166,19 @@ impl Engine {
         };
         if !spec.is_one_shot {
             let hooks = &self.config().hooks;
-            config.tools = hooks.extend_tools(session, config.tools);
+            if spec.tool_limit.as_ref().is_none_or(|limit| limit.allows_hook_tools) {
+                config.tools = hooks.extend_tools(session, config.tools);
+            }
+            if let Some(limit) = &spec.tool_limit {
+                config.tools = Arc::new(LimitedTools::new(config.tools, limit.clone()));
+            }
             let models = AgentModels { model: config.model, lookup: config.model_lookup };
             let AgentModels { model, lookup } = hooks.extend_models(session, models);
             (config.model, config.model_lookup) = (model, lookup);
         }
-        let delegation = Delegation::new(self, live, spec);
+        let delegation = Delegation::new(self, live, spec, &config.tools);
         if let Some(delegation) = &delegation {
-            config.tools = Arc::new(TaskTools::new(config.tools, delegation.clone()));
+            config.tools = Arc::new(TaskTools::new(delegation.clone()));
         }
         let worker = Worker::start_at(cursor, config).await?;
         if let Some(delegation) = delegation {

@@ -231,6 +231,10 @@ impl Store for DeferredStore {
         self.inner.find_ids_with_any(prefixes).await
     }
 
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
+        self.current_store(id).is_in_use(id).await
+    }
+
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.current_store(id).delete(id).await
     }

@@ -57,6 +57,7 @@ mod session_reader;
 mod sessions;
 mod stored;
 mod subagents;
+mod tool_limit;
 mod workspace;
 
 pub use agents::{AgentSpec, AgentStart, SummaryModel};
@@ -103,6 +104,7 @@ pub use sessions::{
 };
 pub use stored::StoredSession;
 pub use subagents::{ParentAgent, SubagentConfig, TASK_TOOL};
+pub use tool_limit::ToolLimit;
 pub use workspace::Workspace;
 
 // Types of lower crates that operations take, return or fail with. Callers use them from here.

@@ -134,17 +134,22 @@ impl LocalEngine {
     async fn delete(&self, session: &SessionRef) -> Result<DeletedSession, LocalEngineError> {
         let engine = self.engine();
         let nothing = DeletedSession { store: session.store.to_string(), ..DeletedSession::default() };
-        let named = match self.stored_session(session).await {
-            Ok(stored) => vec![stored.card().await?],
+        let (named, missing) = match self.stored_session(session).await {
+            Ok(stored) => (vec![stored.card().await?], Vec::new()),
             // An earlier deletion may have been interrupted.
             Err(LocalEngineError::Engine(osier_engine::EngineError::Store(StoreError::NotFound {
                 ..
-            }))) => engine.orphaned_subagents(&session.key).await?,
+            }))) => (Vec::new(), vec![session.key.clone()]),
             Err(error) => return Err(error),
         };
-        let plan = engine.plan_delete(named).await?;
+        let plan = engine.plan_delete_with_missing(named, &missing).await?;
         for card in plan.sessions() {
             self.options.directories.check(Path::new(&card.cwd))?;
+        }
+        for explore in
+            engine.list_explores().iter().filter(|explore| missing.contains(&explore.session_id.to_string()))
+        {
+            self.options.directories.check(Path::new(&explore.cwd))?;
         }
         let mut report = engine.delete(&plan, false).await?;
         if let Some(error) = report.take_named_kept().and_then(KeptReason::into_error) {

@@ -223,6 +223,9 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             out.finish()
         }
         Some(ExploreAction::Remove { explore, number }) => {
+            if home.engine.remove_orphaned_explore(&find(&home, &explore)?).await? {
+                return Ok(ExitCode::SUCCESS);
+            }
             let (explore, one_shot) = open(&home, &explore, &SummaryModel::Unused).await?;
             send(&one_shot, ExploreCommand::Remove { explore: Some(explore), number }).await?;
             Ok(ExitCode::SUCCESS)

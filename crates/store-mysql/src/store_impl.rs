@@ -313,6 +313,10 @@ impl Store for MySqlStore {
         )))
     }
 
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
+        self.inner.is_in_use(id).await
+    }
+
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         match self.inner.is_watched(id) {
             true => Err(StoreError::Busy { id: id.to_owned() }),

@@ -188,6 +188,11 @@ impl<I: StoreInterceptor> Store for InterceptedStore<I> {
         self.inner.leases(id).await
     }
 
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
+        self.interceptor.before_other_call().await?;
+        self.inner.is_in_use(id).await
+    }
+
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.interceptor.before_other_call().await?;
         self.inner.delete(id).await

@@ -225,6 +225,11 @@ impl Store for MemoryStore {
         Ok(ids)
     }
 
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
+        let logs = self.logs.lock().expect("no code panics while holding the lock");
+        Ok(logs.get(id).is_some_and(MemoryLog::is_in_use))
+    }
+
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         let mut logs = self.logs.lock().expect("no code panics while holding the lock");
         if logs.get(id).is_some_and(MemoryLog::is_in_use) {

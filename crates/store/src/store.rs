@@ -265,6 +265,9 @@ pub trait Store: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
+    /// Whether this or another process has a session open, as far as the store can know. Then it is not deleted.
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError>;
+
     /// Deletes a session. Returns `Busy` if this or another process has it open, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError>;
 

@@ -106,8 +106,8 @@ pub trait Toolbox: Send + Sync + Debug {
     /// All specs, in the order in which the model sees them.
     fn specs(&self) -> Vec<ToolSpec>;
 
-    /// What the system prompt says about tools, beyond their descriptions.
-    fn prompt_section(&self) -> Option<String> {
+    /// What the system prompt says about these tools, beyond their descriptions.
+    fn prompt_section(&self, _tools: &[ToolSpec]) -> Option<String> {
         None
     }
 

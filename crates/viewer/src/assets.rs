@@ -62,6 +62,7 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "state.js",
     "status.js",
     "style.css",
+    "task_actions.js",
     "transcript.js",
     "tree.js",
     "view.js",

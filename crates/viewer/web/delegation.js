@@ -8,7 +8,7 @@ import { element, visibleText } from "./dom.js";
 /** @typedef {import("./state.js").TaskPanel} TaskPanel */
 
 /** The states of a task that goes on. */
-const UNFINISHED = new Set(["queued", "running"]);
+export const UNFINISHED = new Set(["queued", "running"]);
 
 /** Which batch the results on a path belong to. */
 export class Delegations {
@@ -17,21 +17,49 @@ export class Delegations {
     this.resultOf = new Map();
     /** @type {Map<string, Row>} The batch of results, by the id of their entry. */
     this.batchOf = new Map();
+    /** @type {Map<string, Row[]>} The batches that results may belong to, by the id of their entry. */
+    this.unclear = new Map();
   }
 
-  /** Batches end in the order in which they start. @param {Row[]} path */
-  read(path) {
+  /**
+   * Of several batches at once, any may end first. Then the rendered bodies tell which results belong to which batch.
+   * @param {Row[]} path @param {(id: string) => string | undefined} bodyOf The rendered body of an entry, if it is known.
+   */
+  read(path, bodyOf) {
     this.resultOf.clear();
     this.batchOf.clear();
+    this.unclear.clear();
+    /** @type {Row[]} */
     const open = [];
     for (const row of path) {
       if (row.type === "subagent_batch") open.push(row);
-      const batch = row.type === "subagent_result" ? open.shift() : undefined;
-      if (!batch) continue;
+      if (row.type !== "subagent_result" || open.length === 0) continue;
+      const own = batchId(bodyOf(row.id));
+      const isOwn = (/** @type {Row} */ batch) => {
+        const other = batchId(bodyOf(batch.id));
+        return own !== undefined && other !== undefined ? own === other : open.length === 1;
+      };
+      const at = open.findIndex(isOwn);
+      if (at < 0) {
+        this.unclear.set(row.id, [...open]);
+        continue;
+      }
+      const [batch] = open.splice(at, 1);
       this.resultOf.set(batch.id, row);
       this.batchOf.set(row.id, batch);
     }
   }
+
+  /** The batches whose bodies are needed to draw an entry. @param {string} id @returns {string[]} */
+  neededFor(id) {
+    const batch = this.batchOf.get(id);
+    return (batch ? [batch] : (this.unclear.get(id) ?? [])).map((row) => row.id);
+  }
+}
+
+/** The batch that a rendered entry is about. @param {string | undefined} html */
+function batchId(html) {
+  return html === undefined ? undefined : (/data-batch="([^"]*)"/.exec(html)?.[1] ?? "");
 }
 
 /**
@@ -52,7 +80,7 @@ export function mergeTasks(results, batch) {
 }
 
 /** @param {ParentNode} root @returns {HTMLElement[]} */
-function tasksIn(root) {
+export function tasksIn(root) {
   return [...root.querySelectorAll(".task")].filter((task) => task instanceof HTMLElement);
 }
 

@@ -27,6 +27,7 @@ export async function startExplore(session, page) {
       { name: "prompt", label: "Prompt", isLong: true, value: editor.value },
       { name: "count", label: "Number of tries", choices: ["2", "3", "4", "6", "8"], value: "3" },
       { name: "models", label: "Models, separated by commas (optional)" },
+      { name: "instructions", label: "Different instructions, one line for each try (optional)", isLong: true },
     ],
     action: "Explore",
   });
@@ -34,7 +35,12 @@ export async function startExplore(session, page) {
   // If the tries cannot start, the prompt is in the editor.
   setEditor(answer["prompt"]);
   const models = answer["models"].split(",").map((name) => name.trim()).filter(Boolean);
-  const tries = Array.from({ length: Number(answer["count"]) }, (_, at) => (models.length > 0 ? { model: models[at % models.length] } : {}));
+  const instructions = answer["instructions"].split("\n").map((text) => text.trim()).filter(Boolean);
+  // Each try gets the next one of each list, from the beginning again after the last.
+  const tries = Array.from({ length: Number(answer["count"]) }, (_, at) => ({
+    ...(models.length > 0 && { model: models[at % models.length] }),
+    ...(instructions.length > 0 && { instructions: instructions[at % instructions.length] }),
+  }));
   if (!(await session.moveToSelected())) return;
   page.showEnd();
   const started = await session.send({ type: "explore", action: "start", text: answer["prompt"], tries });

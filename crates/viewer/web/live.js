@@ -14,6 +14,7 @@ import { QuestionView } from "./questions.js";
 import { ScrollKeeper } from "./scroll.js";
 import { SessionList, sessionRef } from "./session_list.js";
 import { StatusView } from "./status.js";
+import { showTaskActions } from "./task_actions.js";
 import { TranscriptView } from "./transcript.js";
 import { TreeView, previewText } from "./tree.js";
 import { addressOf, decodeView, keptViews, readAddress } from "./view.js";
@@ -35,6 +36,7 @@ class LivePage {
       load: (ids) => bodies.load(ids),
       link: (id) => new URL(entryLink(store.sessionMeta.sessionId, id)).hash,
       sessionLink: (id) => new URL(entryLink(id)).hash,
+      showTaskActions: (card, panels) => showTaskActions(card, panels, this.session),
       drawEmpty: () => drawEmpty(store.info?.cwd),
     });
     this.tree = new TreeView(store, (id) => this.show(id));

@@ -360,6 +360,16 @@ export class LiveSession {
     }
   }
 
+  /** Sends a message to the sub-agent that does a task. @param {string} task @param {string} text */
+  steerTask(task, text) {
+    this.send({ type: "steer_task", task, text }).catch((error) => this.fail(error));
+  }
+
+  /** Stops a task, or all of them. @param {string} [task] */
+  cancelTasks(task) {
+    this.send({ type: "cancel_tasks", task }).catch((error) => this.fail(error));
+  }
+
   /**
    * Sends a prompt at the leaf that the page shows.
    * @param {string} text @param {any[]} images @param {"now" | "steer" | "follow_up"} when

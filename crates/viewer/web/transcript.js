@@ -15,6 +15,7 @@ import { kindClass } from "./tree.js";
  * @property {(ids: string[]) => Promise<void>} load Makes bodies known.
  * @property {(id: string) => string} link The address of an entry.
  * @property {(sessionId: string) => string} sessionLink The address of a session.
+ * @property {(card: Element, panels: import("./state.js").TaskPanel[]) => void} showTaskActions Shows what can be done with the tasks of a batch.
  * @property {() => HTMLElement} drawEmpty What an empty session shows.
  */
 
@@ -86,7 +87,7 @@ export class TranscriptView {
   /** Finds the results of batches. Returns the batches whose results came or went: another entry shows them now. */
   readDelegations() {
     const before = new Map(this.delegations.resultOf);
-    this.delegations.read(this.shown);
+    this.delegations.read(this.shown, (id) => this.bodyOf(this.store.entryById.get(id) ?? -1));
     const { resultOf } = this.delegations;
     return [...new Set([...before.keys(), ...resultOf.keys()])].filter((id) => before.get(id)?.id !== resultOf.get(id)?.id);
   }
@@ -152,10 +153,12 @@ export class TranscriptView {
     if (missing.length === 0 || !this.live) return;
     const ids = missing.map((entry) => entry.getAttribute("data-id") ?? "");
     try {
-      await this.live.load([...ids, ...ids.flatMap((id) => this.delegations.batchOf.get(id)?.id ?? [])]);
+      await this.live.load([...ids, ...ids.flatMap((id) => this.delegations.neededFor(id))]);
     } catch {
       return this.loadLater(group);
     }
+    // The bodies may tell which results belong to which batch.
+    if (this.delegations.unclear.size > 0) for (const id of this.readDelegations()) this.redraw(id);
     for (const entry of missing) {
       const row = this.store.entry(entry.getAttribute("data-id") ?? "");
       // The element stays, so that the browser keeps the scroll position.
@@ -194,7 +197,9 @@ export class TranscriptView {
   finishBatch(id, card) {
     const panels = this.store.subagentRuntime(id)?.panels ?? [];
     if (!this.delegations.batchOf.has(id)) showPanels(card, panels);
-    if (this.live) linkSessions(card, this.live.sessionLink);
+    if (!this.live) return;
+    linkSessions(card, this.live.sessionLink);
+    this.live.showTaskActions(card, panels);
   }
 
   updateLabels() {

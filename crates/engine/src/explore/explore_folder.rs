@@ -21,8 +21,11 @@ const LOCK: &str = "lock";
 pub(super) const BASE: &str = "base.git";
 /// The changes that `keep` is applying.
 const JOURNAL: &str = "keep.json";
-/// The extension of a copy that is being removed.
+/// The extension of a copy or of a folder that is being removed.
 const HALF_REMOVED: &str = "removed";
+
+/// The extension of a folder that has no record yet.
+const NEW: &str = "new";
 
 /// How often, and after which delay, a lock is tried.
 const LOCK_ATTEMPTS: u32 = 10;
@@ -48,12 +51,38 @@ impl Drop for FolderLock {
 }
 
 impl ExploreFolder {
-    /// Creates an empty folder.
-    pub(super) fn create(worktrees: &Path, id: &str) -> io::Result<ExploreFolder> {
+    /// Creates a folder with its record, and locks it. What is in it later belongs to the record, also if the process dies.
+    pub(super) fn create(
+        worktrees: &Path,
+        record: &ExploreRecord,
+    ) -> io::Result<(ExploreFolder, FolderLock)> {
         DirBuilder::new().recursive(true).mode(0o700).create(worktrees)?;
-        let path = worktrees.canonicalize()?.join(id);
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(ExploreFolder { path })
+        let path = worktrees.canonicalize()?.join(&record.id);
+        let unfinished = ExploreFolder { path: path.with_extension(NEW) };
+        DirBuilder::new().mode(0o700).create(&unfinished.path)?;
+        let lock = unfinished.lock()?.ok_or_else(|| io::Error::other("the new folder is in use"))?;
+        unfinished.write_record(record)?;
+        fs::rename(&unfinished.path, &path)?;
+        Ok((ExploreFolder { path }, lock))
+    }
+
+    /// Removes what processes left that died while they created or removed folders.
+    pub(super) fn remove_leftovers(worktrees: &Path) {
+        for path in fs::read_dir(worktrees).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let folder = ExploreFolder { path };
+            let is_leftover = match folder.path.extension().and_then(|extension| extension.to_str()) {
+                Some(HALF_REMOVED) => true,
+                // Older versions wrote the record last, and removed it with the copies.
+                None => folder.path.join(LOCK).is_file() && !folder.path.join(RECORD).exists(),
+                Some(_) => false,
+            };
+            if is_leftover
+                && (!folder.path.join(LOCK).exists() || folder.lock().is_ok_and(|lock| lock.is_some()))
+                && let Err(error) = remove_folder(&folder.path)
+            {
+                tracing::warn!(folder = %folder.path.display(), %error, "cannot remove what is left of an explore");
+            }
+        }
     }
 
     pub(super) fn find(worktrees: &Path, id: &str) -> Option<ExploreFolder> {
@@ -70,8 +99,11 @@ impl ExploreFolder {
         };
         let folders =
             entries.flatten().map(|entry| ExploreFolder { path: worktrees.join(entry.file_name()) });
-        let mut all: Vec<(ExploreFolder, ExploreRecord)> =
-            folders.filter_map(|folder| folder.record().ok().map(|record| (folder, record))).collect();
+        let is_whole = |folder: &ExploreFolder| folder.path.extension().is_none();
+        let mut all: Vec<(ExploreFolder, ExploreRecord)> = folders
+            .filter(is_whole)
+            .filter_map(|folder| folder.record().ok().map(|record| (folder, record)))
+            .collect();
         all.sort_by(|(_, a), (_, b)| (a.created, &a.id).cmp(&(b.created, &b.id)));
         all
     }
@@ -199,8 +231,15 @@ impl ExploreFolder {
         }
     }
 
+    /// Removes everything. It is no explore any more from the first moment on.
     pub(super) fn remove(&self) -> io::Result<()> {
-        remove_folder(&self.path)
+        let half_removed = self.path.with_extension(HALF_REMOVED);
+        remove_folder(&half_removed)?;
+        match fs::rename(&self.path, &half_removed) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
+        remove_folder(&half_removed)
     }
 
     pub(super) fn describe(&self, record: ExploreRecord) -> StoredExplore {

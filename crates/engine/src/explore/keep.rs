@@ -64,25 +64,26 @@ impl LocalClient {
         };
         folder.write_journal(&journal).map_err(reading)?;
         let before = self.worker().cursor().position();
-        let Some(leaf_id) = self.move_to_tip(&one).await? else {
-            // A hook refused.
-            if !is_again {
-                folder.remove_journal().map_err(reading)?;
-            }
-            return Ok(nothing);
-        };
-        let files = journal.changes.iter().map(TreeChange::file_change).collect();
-        let (kept, instead_of) = (KeptFiles { number, tree: journal.tree.clone() }, journal.instead_of);
-        if let Err(error) = apply_changes(&base, &report.id, journal, is_again).await {
-            self.worker().cursor().move_to(before).await?;
-            // What the process that died had applied is not taken back, so the journal stays.
-            if !is_again {
-                folder.remove_journal().map_err(reading)?;
-            }
-            return Err(error.into());
+        let moved = self.move_to_tip(&one).await;
+        if !is_again && !matches!(moved, Ok(Some(_))) {
+            // Nothing was changed, and what is to be changed may be different the next time.
+            folder.remove_journal().map_err(reading)?;
         }
+        // `None` if a hook refused.
+        let Some(leaf_id) = moved? else { return Ok(nothing) };
+        let (kept, instead_of) = (KeptFiles { number, tree: journal.tree.clone() }, journal.instead_of);
+        let files = match apply_changes(&base, &report.id, journal, is_again).await {
+            Ok(files) => files,
+            Err(error) => {
+                self.worker().cursor().move_to(before).await?;
+                // What the process that died had applied is not taken back, so the journal stays.
+                if !is_again {
+                    folder.remove_journal().map_err(reading)?;
+                }
+                return Err(error.into());
+            }
+        };
         finish(&folder, record, kept).map_err(reading)?;
-        let files: Vec<FileChange> = files;
         Ok(KeptTry { kept: true, leaf_id: Some(leaf_id), files, instead_of, ..nothing })
     }
 
@@ -150,20 +151,30 @@ fn changed_since(paths: Vec<(PathBuf, String)>, earlier: u32) -> Vec<MergeConfli
     paths.into_iter().map(|(path, _)| conflict((path, reason.clone()))).collect()
 }
 
+/// Returns the changes that are in the working directory now.
 async fn apply_changes(
     base: &BaseRepository,
     id: &str,
     journal: KeepJournal,
     is_again: bool,
-) -> Result<(), ExploreError> {
+) -> Result<Vec<FileChange>, ExploreError> {
     let (base, id) = (base.clone(), id.to_owned());
-    let apply = move || match is_again {
-        false => apply::apply_all(&base, &id, &journal.changes),
-        // What the user changed since the process died stays as it is.
-        true => journal.changes.iter().try_for_each(|change| match apply::apply(&base, &id, change) {
-            Err(ApplyError::Changed(_)) => Ok(()),
-            result => result,
-        }),
+    let apply = move || {
+        let mut applied = Vec::new();
+        if !is_again {
+            apply::apply_all(&base, &id, &journal.changes)?;
+            applied = journal.changes.iter().map(TreeChange::file_change).collect();
+            return Ok(applied);
+        }
+        for change in &journal.changes {
+            match apply::apply(&base, &id, change) {
+                Ok(()) => applied.push(change.file_change()),
+                // What the user changed since the process died stays as it is.
+                Err(ApplyError::Changed(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(applied)
     };
     on_other_thread(apply).await.map_err(|error| match error {
         ApplyError::Changed(path) => ExploreError::ChangedMeanwhile { path },

@@ -30,6 +30,7 @@ use std::path::PathBuf;
 
 use osier_protocol::explore::{ExploreCommand, ExploreReply, StoredExplore};
 
+use osier_store::StoreError;
 use osier_tree::ErrorCode;
 
 use crate::engine::Engine;
@@ -122,7 +123,25 @@ impl Engine {
         for (folder, _) in all.filter(|(_, record)| record.session_id == session) {
             folder.remove()?;
         }
+        ExploreFolder::remove_leftovers(&config.worktrees);
         Ok(())
+    }
+
+    /// Removes the folder of an explore if its session no longer exists. Returns whether it did.
+    pub async fn remove_orphaned_explore(&self, explore: &StoredExplore) -> Result<bool, EngineError> {
+        let (Some(config), Some(store)) = (&self.config().explore, self.store(&explore.session.store)) else {
+            return Ok(false);
+        };
+        match store.card(&explore.session.key).await {
+            Err(StoreError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(false),
+        }
+        let Some(folder) = ExploreFolder::find(&config.worktrees, &explore.id) else { return Ok(true) };
+        let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
+        let _lock = lock.ok_or_else(|| ExploreError::Running { explore: explore.id.clone() })?;
+        folder.remove().map_err(|source| ExploreError::CannotRemove { source })?;
+        Ok(true)
     }
 }
 

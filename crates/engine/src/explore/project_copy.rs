@@ -107,6 +107,16 @@ mod path_bytes {
     }
 }
 
+/// Copies an index with its time: git reads again every file that is not older than the index.
+fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let time = match fs::metadata(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?.modified()?,
+    };
+    fs::copy(from, to)?;
+    fs::File::options().write(true).open(to)?.set_modified(time)
+}
+
 impl ProjectRoot {
     /// The project of a working directory.
     pub(super) fn find(env: &Arc<CommandEnv>, cwd: &Path) -> io::Result<ProjectRoot> {
@@ -145,11 +155,16 @@ impl BaseRepository {
     }
 
     /// Git in `base.git`, with the files of another folder.
-    fn git_over(&self, work_tree: &Path, index: &str) -> Git {
+    fn git_over(&self, work_tree: &Path, index: &Path) -> Git {
         Git::new(self.env.clone(), work_tree)
             .with("GIT_DIR", self.repository())
             .with("GIT_WORK_TREE", work_tree)
-            .with("GIT_INDEX_FILE", self.repository().join(index))
+            .with("GIT_INDEX_FILE", index)
+    }
+
+    /// The index of a try, after its files were stored the last time.
+    fn index_of_try(&self, number: u32) -> PathBuf {
+        self.repository().join(format!("index-{number}"))
     }
 
     fn users_git(&self) -> Git {
@@ -179,7 +194,8 @@ impl BaseRepository {
             // Files that are already stored there are not stored again.
             self.share_objects(&repository)?;
         }
-        let tree = self.store_files(&self.project.root.clone(), "index", &self.users_files()?)?;
+        let index = repository.join("index");
+        let tree = self.store_files(&self.project.root, Some(&index), &self.users_files()?)?;
         let commit = self.commit(&tree, None)?;
         self.git().run(&["update-ref", "refs/osier/base", &commit])?;
         Ok(Ok(()))
@@ -255,7 +271,28 @@ impl BaseRepository {
 
     /// Stores the files of a folder and returns their tree. `listed` are paths in addition to those that the index has and
     /// those that are not ignored.
-    fn store_files(&self, work_tree: &Path, index: &str, listed: &Option<Vec<u8>>) -> io::Result<String> {
+    ///
+    /// Others may do the same at the same time, and a process that died may have left a lock. So each works on an index of its
+    /// own, made from `known` and put in its place at the end.
+    fn store_files(
+        &self,
+        work_tree: &Path,
+        known: Option<&Path>,
+        listed: &Option<Vec<u8>>,
+    ) -> io::Result<String> {
+        let folder = tempfile::Builder::new().prefix("index-").tempdir_in(self.repository())?;
+        let index = folder.path().join("index");
+        if let Some(known) = known {
+            copy_index(known, &index)?;
+        }
+        let tree = self.store_files_in(work_tree, &index, listed)?;
+        if let Some(known) = known {
+            fs::rename(&index, known)?;
+        }
+        Ok(tree)
+    }
+
+    fn store_files_in(&self, work_tree: &Path, index: &Path, listed: &Option<Vec<u8>>) -> io::Result<String> {
         let git = self.git_over(work_tree, index);
         let known = git.run(&["ls-files", "-z", "--cached"])?;
         let others = match listed {
@@ -297,8 +334,8 @@ impl BaseRepository {
     pub(super) fn create_try(&self, number: u32) -> io::Result<PathBuf> {
         let folder = self.try_folder(number);
         fs::create_dir(&folder)?;
-        let index = format!("index-{number}");
-        fs::copy(self.repository().join("index"), self.repository().join(&index))?;
+        let index = self.index_of_try(number);
+        fs::copy(self.repository().join("index"), &index)?;
         self.git_over(&folder, &index).run(&["checkout-index", "--all", "--force", "--quiet", "--index"])?;
         fs::create_dir_all(folder.join(&self.project.prefix))?;
         if self.project.is_repository {
@@ -331,17 +368,13 @@ impl BaseRepository {
 
     /// Stores the files of a try as they are now.
     pub(super) fn try_tree(&self, number: u32) -> io::Result<String> {
-        self.store_files(&self.try_folder(number), &format!("index-{number}"), &None)
+        self.store_files(&self.try_folder(number), Some(&self.index_of_try(number)), &None)
     }
 
     /// Stores the files of the working directory as they are now.
     pub(super) fn users_tree(&self) -> io::Result<String> {
         // Git compares times in seconds. A new index makes it read every file.
-        match fs::remove_file(self.repository().join("index-user")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        self.store_files(&self.project.root.clone(), "index-user", &self.users_files()?)
+        self.store_files(&self.project.root, None, &self.users_files()?)
     }
 
     pub(super) fn changes(&self, from: &str, to: &str) -> io::Result<Vec<TreeChange>> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use osier_protocol::EntryLine;
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::explore::{ExploreReport, TryPlace, TryReport, TryStatus};
+use osier_session::Session;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::usage::entry_usage;
@@ -107,23 +108,31 @@ fn branch_entries(tree: &SessionTree, marker: Seq) -> Vec<Seq> {
     entries
 }
 
+/// The entries that start tries.
+async fn read_markers(session: &Session, tree: &SessionTree) -> Result<Vec<(Seq, TryData)>, EngineError> {
+    let of_tries = tree.heads().iter().filter(|(_, head)| head.kind == EntryKind::ExploreTry);
+    let markers: Vec<Seq> = of_tries.map(|(seq, _)| seq).collect();
+    let lines = read_lines(session, &markers).await?;
+    let data = |marker: Seq| {
+        let value: serde_json::Value = serde_json::from_slice(lines.get(&marker)?).unwrap_or_default();
+        Some((marker, serde_json::from_value(value["data"].clone()).unwrap_or_default()))
+    };
+    Ok(markers.into_iter().filter_map(data).collect())
+}
+
+/// Whether the log has tries of this explore.
+pub(super) async fn has_tries(session: &Session, explore: &str) -> Result<bool, EngineError> {
+    let markers = read_markers(session, &session.tree()).await?;
+    Ok(markers.iter().any(|(_, data)| data.explore_id == explore))
+}
+
 impl LocalClient {
     /// The explores of this session, oldest first.
     pub(crate) async fn explores(&self) -> Result<Vec<ExploreReport>, EngineError> {
         let session = self.live().session();
         let tree = session.tree();
-        let markers: Vec<Seq> = tree
-            .heads()
-            .iter()
-            .filter(|(_, head)| head.kind == EntryKind::ExploreTry)
-            .map(|(seq, _)| seq)
-            .collect();
-        let lines = read_lines(session, &markers).await?;
         let mut explores: Vec<(String, Vec<LoggedTry>)> = Vec::new();
-        for marker in markers {
-            let Some(line) = lines.get(&marker) else { continue };
-            let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
-            let data: TryData = serde_json::from_value(value["data"].clone()).unwrap_or_default();
+        for (marker, data) in read_markers(session, &tree).await? {
             let entries = branch_entries(&tree, marker);
             let id = data.explore_id.clone();
             let logged = LoggedTry { marker, data, entries };
@@ -182,12 +191,16 @@ impl LocalClient {
             let numbers: Vec<u32> =
                 report.tries.iter().filter(|one| one.folder.is_some()).map(|one| one.number).collect();
             if let Some(base) = base {
-                let counts = on_other_thread(move || -> std::io::Result<BTreeMap<u32, usize>> {
-                    let start = base.base_tree()?;
-                    let count = |number| Ok((number, base.changes(&start, &base.try_tree(number)?)?.len()));
-                    numbers.into_iter().map(count).collect()
+                let counts = on_other_thread(move || -> BTreeMap<u32, usize> {
+                    let count = |number: u32| {
+                        let changes =
+                            base.base_tree().and_then(|start| base.changes(&start, &base.try_tree(number)?));
+                        let counted = changes.map(|changes| (number, changes.len()));
+                        counted.inspect_err(|error| tracing::warn!(%error, number, "cannot count the changed files of a try")).ok()
+                    };
+                    numbers.into_iter().filter_map(count).collect()
                 });
-                let counts = counts.await.unwrap_or_default();
+                let counts = counts.await;
                 for one in &mut report.tries {
                     one.files_changed = counts.get(&one.number).copied().unwrap_or(one.files_changed);
                 }

@@ -1,6 +1,8 @@
 //! Starts the tries of a prompt. Clients stay at the starting point; when all tries have ended, one move returns the leaf of the
 //! log there. If the process dies before, the next agent of the session does it.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -17,6 +19,7 @@ use serde_json::json;
 use super::explore_folder::{ExploreFolder, FolderLock};
 use super::explore_record::ExploreRecord;
 use super::project_copy::{BaseRepository, ProjectRoot};
+use super::report::has_tries;
 use super::running_explores::RunningExplore;
 use super::try_agent::TryCopy;
 use super::try_run::TryRun;
@@ -34,8 +37,7 @@ const PROMPT_CHARS: usize = 200;
 struct Prepared {
     folder: ExploreFolder,
     lock: FolderLock,
-    place: TryPlace,
-    project: Option<ProjectRoot>,
+    record: ExploreRecord,
     /// One for each try; empty if they only read.
     copies: Vec<TryCopy>,
 }
@@ -62,33 +64,37 @@ impl LocalClient {
         let (state, at) = cursor.state_and_place();
         let start_id = at.map(|seq| state.tree.id(seq).to_entry_id());
         let context = &self.spec().workspace.tool_context;
-        let id = session.new_entry_id();
         let (cwd, env, count) = (context.cwd.clone(), context.env.clone(), tries.len());
-        let prepared = {
-            let (id, cwd) = (id.clone(), cwd.clone());
-            on_other_thread(move || prepare(&config, &id, &cwd, &env, count)).await
-        };
-        let prepared = prepared.map_err(|source| ExploreError::CannotCopy { source })?;
-        let Prepared { folder, lock, place, project, copies } = prepared;
         let record = ExploreRecord {
-            id: id.clone(),
+            id: session.new_entry_id(),
             session: SessionRef { store: session.store().name().into(), key: session.key().to_owned() },
             session_id: session.id().to_owned(),
             cwd: cwd.display().to_string(),
             prompt: one_line(&prompt.text, PROMPT_CHARS),
             created: self.engine().now(),
-            start_id: start_id.clone(),
-            place: place.clone(),
-            project,
+            start_id,
+            place: TryPlace::default(),
+            project: None,
             running: true,
             tries: count as u32,
             kept: None,
             removed: Default::default(),
         };
+        let prepared = on_other_thread(move || prepare(&config, record, &cwd, &env)).await;
+        let prepared = prepared.map_err(|source| ExploreError::CannotCopy { source })?;
+        let Prepared { folder, lock, record, copies } = prepared;
         let started = self.start_tries(&folder, &record, prompt, &tries, &models, copies, at).await;
         let (running, runs) = match started {
             Ok(started) => started,
             Err(error) => {
+                // Some of the tries may be in the log already.
+                if let Err(error) = return_leaf(&cursor).await {
+                    tracing::warn!(
+                        explore = record.id,
+                        error = error_chain(&error),
+                        "cannot return the leaf to the start"
+                    );
+                }
                 if let Err(error) = folder.remove() {
                     tracing::warn!(%error, "cannot remove the copies of tries that did not start");
                 }
@@ -221,16 +227,34 @@ fn with_instructions(prompt: &Prompt, instructions: Option<&str>) -> Prompt {
     }
 }
 
-/// Copies the project for each try.
+/// Creates the folder, and copies the project for each try.
 fn prepare(
     config: &ExploreConfig,
-    id: &str,
-    cwd: &std::path::Path,
+    record: ExploreRecord,
+    cwd: &Path,
     env: &Arc<CommandEnv>,
-    count: usize,
-) -> std::io::Result<Prepared> {
-    let folder = ExploreFolder::create(&config.worktrees, id)?;
-    let lock = folder.lock()?.ok_or_else(|| std::io::Error::other("the new folder is in use"))?;
+) -> io::Result<Prepared> {
+    ExploreFolder::remove_leftovers(&config.worktrees);
+    let (folder, lock) = ExploreFolder::create(&config.worktrees, &record)?;
+    let copied = copy_project(config, &folder, cwd, env, record.tries);
+    let (place, project, copies) = match copied {
+        Ok(copied) => copied,
+        Err(error) => {
+            folder.remove()?;
+            return Err(error);
+        }
+    };
+    Ok(Prepared { folder, lock, record: ExploreRecord { place, project, ..record }, copies })
+}
+
+/// Where the tries work, and a copy for each of them.
+fn copy_project(
+    config: &ExploreConfig,
+    folder: &ExploreFolder,
+    cwd: &Path,
+    env: &Arc<CommandEnv>,
+    tries: u32,
+) -> io::Result<(TryPlace, Option<ProjectRoot>, Vec<TryCopy>)> {
     let read_only = |reason: String| TryPlace::ReadOnly { reason };
     let (place, project) = match ProjectRoot::find(env, cwd) {
         Err(error) => (read_only(format!("git cannot be used here: {error}")), None),
@@ -240,28 +264,19 @@ fn prepare(
                 Ok(Ok(())) if project.is_repository => (TryPlace::Worktree, Some(project)),
                 Ok(Ok(())) => (TryPlace::Copy, Some(project)),
                 Ok(Err(problem)) => (read_only(problem.0), None),
-                Err(error) => {
-                    folder.remove()?;
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             }
         }
     };
     let mut copies = Vec::new();
     if let Some(project) = &project {
         let base = BaseRepository::open(env.clone(), &folder.path, project.clone());
-        for number in 1..=count {
-            let root = match base.create_try(number as u32) {
-                Ok(root) => root,
-                Err(error) => {
-                    folder.remove()?;
-                    return Err(error);
-                }
-            };
+        for number in 1..=tries {
+            let root = base.create_try(number)?;
             copies.push(TryCopy { project: project.clone(), explore: folder.path.clone(), root });
         }
     }
-    Ok(Prepared { folder, lock, place, project, copies })
+    Ok((place, project, copies))
 }
 
 /// Moves the leaf of the log to where a cursor is.
@@ -286,6 +301,11 @@ impl Engine {
                 .collect::<Vec<_>>()
         });
         for (folder, record, _lock) in interrupted.await {
+            if !has_tries(live.session(), &record.id).await? {
+                // The process died while it made the copies.
+                folder.remove().map_err(|source| ExploreError::CannotRemove { source })?;
+                continue;
+            }
             if is_in_try(live.session(), record.start_id.as_ref()) {
                 let start = record.start_id.as_ref().map(EntryId::to_string);
                 live.session().main_cursor().move_to_entry(start).await?;

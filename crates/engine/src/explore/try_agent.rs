@@ -13,6 +13,7 @@ use osier_tree::time::Millis;
 
 use super::project_copy::ProjectRoot;
 use crate::agents::{AgentSpec, AgentStart};
+use crate::tool_limit::ToolLimit;
 use crate::workspace::Workspace;
 
 /// The copy that a try works in.
@@ -26,7 +27,14 @@ pub(super) struct TryCopy {
 }
 
 /// The agent of a try: that of the session, in its copy. May wait for a process that tests the sandbox.
-pub(super) fn try_spec(spec: &AgentSpec, model: Arc<ModelInfo>, copy: Option<&TryCopy>) -> AgentSpec {
+///
+/// Tools of hooks run in the project and not in the copy, so a try does not have them.
+pub(super) fn try_spec(
+    spec: &AgentSpec,
+    tools: Arc<dyn Toolbox>,
+    model: Arc<ModelInfo>,
+    copy: Option<&TryCopy>,
+) -> AgentSpec {
     let of_session = &*spec.workspace;
     let (workspace, approval) = match copy {
         Some(copy) => {
@@ -50,6 +58,7 @@ pub(super) fn try_spec(spec: &AgentSpec, model: Arc<ModelInfo>, copy: Option<&Tr
         thinking: spec.thinking,
         approval,
         start: AgentStart::default(),
+        tool_limit: Some(ToolLimit { tools, names: None, allows_hook_tools: false }),
         ..spec.clone()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_agent::AgentBudget;
 use osier_model::{CancellationToken, ModelInfo};
@@ -20,7 +21,7 @@ use super::report::is_test;
 use super::running_explores::RunningExplore;
 use super::try_agent::{TryCopy, try_spec};
 use crate::local_client::{LocalClient, error_chain};
-use crate::subagents::followed_run::{FollowedRun, RunEnd, RunObserver};
+use crate::subagents::followed_run::{FollowedRun, RunEnd, RunObserver, UsageSoFar};
 use crate::subagents::record::call_label;
 
 /// The length of the last words and the activity, in characters.
@@ -42,7 +43,7 @@ pub(super) struct TryRun {
     pub(super) base: Option<BaseRepository>,
     /// The calls that run tests now.
     pub(super) tests: BTreeSet<String>,
-    pub(super) usage: UsageTotals,
+    pub(super) usage: UsageSoFar,
     /// Held while the changed files are counted.
     pub(super) counting: Arc<Mutex<()>>,
 }
@@ -72,7 +73,8 @@ impl TryRun {
     async fn work(&mut self) -> Result<RunEnd, String> {
         let (main, model, copy) = (self.main.clone(), self.model.clone(), self.copy.clone());
         let spec = main.spec().clone();
-        let spec = on_other_thread(move || try_spec(&spec, model, copy.as_ref())).await;
+        let tools = main.worker().config().tools.clone();
+        let spec = on_other_thread(move || try_spec(&spec, tools, model, copy.as_ref())).await;
         let client = main.engine().start_agent(main.live(), self.cursor.clone(), &spec).await;
         let client = client.map_err(|error| error_chain(&error))?;
         let attached = client.attach(None).await.map_err(|error| error.message)?;
@@ -88,6 +90,7 @@ impl TryRun {
             parent: &parent,
             asker: format!("try {}", self.number),
             budget: AgentBudget::default(),
+            time_spent: Duration::ZERO,
             cancel: &cancel,
         };
         Ok(run.follow(attached.events, self).await)
@@ -127,6 +130,7 @@ async fn count_files(base: BaseRepository, number: u32) -> Option<usize> {
 
 impl RunObserver for TryRun {
     fn note(&mut self, event: &ClientEvent) {
+        self.usage.note(event);
         match event {
             ClientEvent::Entry(entry) if !entry.off_path => {
                 let Some(EntryContent::Message(MessageView::Assistant(reply))) =
@@ -134,12 +138,11 @@ impl RunObserver for TryRun {
                 else {
                     return;
                 };
-                self.usage.add(&reply.usage.unwrap_or_default());
                 let texts = reply.blocks.iter().filter_map(|block| match block {
                     ReplyBlockView::Text(text) => Some(text.as_str()),
                     _ => None,
                 });
-                let (text, usage) = (texts.collect::<String>(), self.usage);
+                let (text, usage) = (texts.collect::<String>(), self.usage.total());
                 self.explore.update(self.number, |report| {
                     report.usage = usage;
                     report.activity = None;
@@ -167,6 +170,10 @@ impl RunObserver for TryRun {
                 });
                 self.update_files();
             }
+            ClientEvent::SubagentTask { .. } => {
+                let usage = self.usage.total();
+                self.explore.update(self.number, |report| report.usage = usage);
+            }
             ClientEvent::Retrying { message, .. } => {
                 let text = one_line(&format!("retrying: {message}"), WORDS_CHARS);
                 self.explore.update(self.number, |report| report.activity = Some(text));
@@ -175,7 +182,7 @@ impl RunObserver for TryRun {
         }
     }
 
-    fn usage(&self) -> &UsageTotals {
-        &self.usage
+    fn usage(&self) -> UsageTotals {
+        self.usage.total()
     }
 }

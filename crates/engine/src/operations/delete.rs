@@ -20,14 +20,31 @@ pub struct DeletePlan {
     named: Vec<Card>,
     /// The sessions of sub-agents, each after its parent.
     subagents: Vec<Card>,
+    /// The ids of sessions that no longer exist. What a deletion that was interrupted left of them is removed.
+    missing: Vec<String>,
     /// Stores that did not answer.
     pub unavailable: Vec<UnavailableStore>,
 }
 
 impl DeletePlan {
-    /// All sessions, in the order of their deletion.
+    /// All sessions.
     pub fn sessions(&self) -> impl Iterator<Item = &Card> {
         self.named.iter().chain(&self.subagents)
+    }
+
+    /// Whether a session above this one is such a session.
+    fn has_ancestor(&self, card: &Card, is_it: impl Fn(&Card) -> bool) -> bool {
+        let (mut below, mut searched) = (card, 0);
+        // Headers come from files, which may name each other in a circle.
+        while let Some(parent) = self.sessions().find(|other| below.is_subagent_of(other))
+            && searched < self.subagents.len() + 1
+        {
+            if is_it(parent) {
+                return true;
+            }
+            (below, searched) = (parent, searched + 1);
+        }
+        false
     }
 }
 
@@ -78,40 +95,107 @@ impl Engine {
             known.push(card.clone());
             is_new
         });
-        Ok(DeletePlan { requested, named, subagents, unavailable })
+        Ok(DeletePlan { requested, named, subagents, unavailable, missing: Vec::new() })
     }
 
-    /// The sessions of the sub-agents of a session that no longer exists. They remain if its deletion was interrupted.
-    pub async fn orphaned_subagents(&self, id: &str) -> Result<Vec<Card>, EngineError> {
-        let mut cards = self.listed_stores(None).list(&SessionFilter::default()).await?.page.cards;
-        cards.retain(|card| card.is_subagent() && card.parent_session_id.as_deref() == Some(id));
-        Ok(cards)
+    /// The same, also for sessions that no longer exist: if their deletion was interrupted, this finds what it left.
+    pub async fn plan_delete_with_missing(
+        &self,
+        mut named: Vec<Card>,
+        missing: &[String],
+    ) -> Result<DeletePlan, EngineError> {
+        if missing.is_empty() {
+            return self.plan_delete(named).await;
+        }
+        let is_left = |card: &Card| {
+            let parent = card.parent_session_id.as_ref();
+            card.is_subagent() && parent.is_some_and(|parent| missing.contains(parent))
+        };
+        let listed = self.listed_stores(None).list(&SessionFilter::default()).await?;
+        let is_complete = listed.unavailable.is_empty();
+        named.extend(listed.page.cards.into_iter().filter(is_left));
+        let mut plan = self.plan_delete(named).await?;
+        let (left, named) = plan.named.into_iter().partition(is_left);
+        plan.named = named;
+        plan.subagents = [left, plan.subagents].concat();
+        // A session in a store that does not answer, or that is not configured here, only seems to be missing.
+        let explores = self.list_explores();
+        let is_gone = |id: &&String| {
+            let mut own = explores.iter().filter(|explore| explore.session_id.as_str() == id.as_str());
+            is_complete && own.all(|explore| self.store(&explore.session.store).is_some())
+        };
+        plan.missing = missing.iter().filter(is_gone).cloned().collect();
+        Ok(plan)
     }
 
-    /// Deletes the sessions of a plan. With `force`, also those that are in use.
+    /// Deletes the sessions of a plan, and then their kept files. With `force`, also those that are in use.
+    ///
+    /// The sessions of sub-agents go after the named ones, the most deeply nested first: whatever is left when the process dies
+    /// has an ancestor that is left or was named, so that repeating the deletion finds it.
     pub async fn delete(&self, plan: &DeletePlan, force: bool) -> Result<DeleteReport, EngineError> {
         let mut report = DeleteReport { requested: plan.requested.clone(), ..DeleteReport::default() };
-        for (at, card) in plan.sessions().enumerate() {
-            if at >= plan.named.len() && report.keeps_parent_of(card) {
-                report.kept.push((card.clone(), KeptReason::ParentKept));
-                continue;
+        let mut with_files = plan.missing.clone();
+        for card in &plan.named {
+            if self.is_original(card).await? {
+                with_files.push(card.id.clone());
             }
-            let is_original = self.is_original(card).await?;
-            match self.delete_one(card, force).await {
-                Ok(deleted) => {
-                    tracing::info!(session = %card.id, store = %card.store, "deleted a session");
-                    report.deleted.push((card.clone(), deleted));
-                    if is_original && let Err(error) = self.remove_kept_files(&card.id) {
-                        report.outputs_left.push((card.id.clone(), error));
+            self.delete_card(card, force, &mut report).await?;
+        }
+        let in_use = if force { Vec::new() } else { self.subagents_in_use(plan).await? };
+        for card in plan.subagents.iter().rev() {
+            let is_kept = |above: &Card| {
+                let kept = report.kept.iter().map(|(kept, _)| kept);
+                kept.chain(in_use.iter().copied()).any(|kept| is_same(kept, above))
+            };
+            match plan.has_ancestor(card, is_kept) {
+                true => report.kept.push((card.clone(), KeptReason::ParentKept)),
+                false => {
+                    let is_original = self.is_original(card).await?;
+                    if self.delete_card(card, force, &mut report).await? && is_original {
+                        // Nothing names it any more if the process dies.
+                        self.remove_kept_files(&card.id, &mut report);
                     }
                 }
-                Err(error @ StoreError::Busy { .. }) => {
-                    report.kept.push((card.clone(), KeptReason::InUse(error)));
-                }
-                Err(error) => return Err(error.into()),
             }
         }
+        with_files.retain(|id| !report.kept.iter().any(|(kept, _)| kept.id == *id));
+        for id in with_files {
+            self.remove_kept_files(&id, &mut report);
+        }
         Ok(report)
+    }
+
+    /// The sessions of sub-agents that are in use now. What is below them is kept.
+    async fn subagents_in_use<'a>(&self, plan: &'a DeletePlan) -> Result<Vec<&'a Card>, EngineError> {
+        let has_tasks = |card: &&Card| plan.subagents.iter().any(|other| other.is_subagent_of(card));
+        let mut in_use = Vec::new();
+        for card in plan.subagents.iter().filter(has_tasks) {
+            if self.require_store(&card.store, &card.id)?.is_in_use(card_key(card)).await? {
+                in_use.push(card);
+            }
+        }
+        Ok(in_use)
+    }
+
+    /// Returns whether it was deleted.
+    async fn delete_card(
+        &self,
+        card: &Card,
+        force: bool,
+        report: &mut DeleteReport,
+    ) -> Result<bool, EngineError> {
+        match self.delete_one(card, force).await {
+            Ok(deleted) => {
+                tracing::info!(session = %card.id, store = %card.store, "deleted a session");
+                report.deleted.push((card.clone(), deleted));
+                Ok(true)
+            }
+            Err(error @ StoreError::Busy { .. }) => {
+                report.kept.push((card.clone(), KeptReason::InUse(error)));
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn delete_one(&self, card: &Card, force: bool) -> Result<DeleteResult, StoreError> {
@@ -120,10 +204,12 @@ impl Engine {
     }
 
     /// Removes long tool outputs and copies of the project.
-    fn remove_kept_files(&self, session: &str) -> io::Result<()> {
-        self.remove_explores(session)?;
+    fn remove_kept_files(&self, session: &str, report: &mut DeleteReport) {
         let folder = self.config().tool_outputs.as_deref();
-        folder.map_or(Ok(()), |folder| osier_tools::remove_outputs(folder, session))
+        let outputs = || folder.map_or(Ok(()), |folder| osier_tools::remove_outputs(folder, session));
+        if let Err(error) = self.remove_explores(session).and_then(|()| outputs()) {
+            report.outputs_left.push((session.to_owned(), error));
+        }
     }
 
     /// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.
@@ -146,10 +232,6 @@ impl DeleteReport {
         let is_named = |card: &Card| self.requested.iter().any(|named| is_same(card, named));
         let at = self.kept.iter().position(|(card, _)| is_named(card))?;
         Some(self.kept.remove(at).1)
-    }
-
-    fn keeps_parent_of(&self, card: &Card) -> bool {
-        self.kept.iter().any(|(kept, _)| card.is_subagent_of(kept))
     }
 }
 

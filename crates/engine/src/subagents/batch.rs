@@ -11,7 +11,7 @@ use osier_agent::{AgentDefinition, AgentHandle};
 use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::ClientEvent;
 use osier_session::Session;
-use osier_tools::{ToolContext, ToolOutcome, Toolbox};
+use osier_tools::{ToolContext, ToolOutcome};
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::subagents::{TaskOutcome, TaskPanel, task_panel};
 use osier_tree::projection::usage::UsageTotals;
@@ -304,7 +304,7 @@ impl Batch {
     }
 
     fn agent_routes(&self, definition: &AgentDefinition) -> Vec<Value> {
-        let workspace = &self.delegation.spec.workspace;
+        let of_parent = self.delegation.tools.specs();
         let is_sandboxed = self.agent.approvals().sandboxed;
         let is_wanted =
             |tool: &str| definition.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool));
@@ -315,13 +315,14 @@ impl Batch {
                 "chosenRuntime": allowed.then_some(runtime), "reason": reason, "allowed": allowed,
             })
         };
-        let own = workspace.tools.specs().into_iter().map(|spec| match is_wanted(&spec.name) {
+        let own = of_parent.iter().map(|spec| match is_wanted(&spec.name) {
             true => route(&spec.name, true, "the agent and its parent have it"),
             false => route(&spec.name, false, "the agent does not have it"),
         });
-        let missing = definition.tools.iter().flatten().filter(|tool| {
-            tool.as_str() != TASK_TOOL && workspace.tools.specs().iter().all(|spec| spec.name != **tool)
-        });
+        let missing =
+            definition.tools.iter().flatten().filter(|tool| {
+                tool.as_str() != TASK_TOOL && of_parent.iter().all(|spec| spec.name != **tool)
+            });
         let missing: Vec<Value> =
             missing.map(|tool| route(tool, false, "its parent does not have it")).collect();
         let delegates = self.delegation.may_delegate(definition);

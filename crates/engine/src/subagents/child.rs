@@ -8,16 +8,17 @@ use osier_agent::{AgentDefinition, AgentHandle, PromptLibrary, SystemPromptSourc
 use osier_model::ModelInfo;
 use osier_session::Session;
 use osier_store::{Store, StoreError};
-use osier_tools::{ToolSet, Toolbox};
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
+use super::followed_run::Spent;
 use super::task_tools::Delegation;
 use super::{ParentAgent, TASK_TOOL};
 use crate::agents::{AgentSpec, AgentStart};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::live_sessions::LiveSession;
+use crate::tool_limit::ToolLimit;
 use crate::workspace::Workspace;
 
 /// How long a command of a stopped task may take to clean up. A canceled turn ends all its tasks within a second.
@@ -60,13 +61,13 @@ impl Delegation {
         parent: &AgentHandle,
         definition: &AgentDefinition,
         model: Arc<ModelInfo>,
+        spent: &Spent,
     ) -> AgentSpec {
         let of_parent = &*self.spec.workspace;
         let mut tool_context = of_parent.tool_context.clone();
         tool_context.limits.kill_grace = tool_context.limits.kill_grace.min(KILL_GRACE);
         let depth = self.depth() + 1;
         let workspace = Workspace {
-            tools: self.child_tools(definition),
             backtracking: false,
             subagents: self.may_delegate(definition).then(|| self.config.clone()),
             system_prompt: Arc::new(ChildSystemPrompt {
@@ -76,7 +77,10 @@ impl Delegation {
             // The text of a task comes from a model, not from a user who names templates.
             prompt_library: PromptLibrary::default(),
             tool_context,
-            max_steps: self.budget(definition).max_turns.unwrap_or(of_parent.max_steps),
+            max_steps: match self.budget(definition).max_turns {
+                Some(turns) => turns.saturating_sub(spent.turns),
+                None => of_parent.max_steps,
+            },
             ..of_parent.clone()
         };
         AgentSpec {
@@ -90,16 +94,12 @@ impl Delegation {
             is_one_shot: false,
             start: AgentStart::default(),
             parent: Some(ParentAgent { agent: parent.clone(), depth }),
+            tool_limit: Some(ToolLimit {
+                tools: self.tools.clone(),
+                names: definition.tools.clone(),
+                allows_hook_tools: self.spec.tool_limit.as_ref().is_none_or(|limit| limit.allows_hook_tools),
+            }),
         }
-    }
-
-    /// The tools that both the parent and the definition allow.
-    fn child_tools(&self, definition: &AgentDefinition) -> ToolSet {
-        let all = &self.spec.workspace.tools;
-        let Some(wanted) = &definition.tools else { return all.clone() };
-        let names: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
-        let names: Vec<&String> = names.iter().filter(|name| wanted.contains(name)).collect();
-        all.clone().only(&names).unwrap_or_default()
     }
 
     pub(super) fn may_delegate(&self, definition: &AgentDefinition) -> bool {

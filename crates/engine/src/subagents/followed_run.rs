@@ -12,7 +12,9 @@ use osier_model::CancellationToken;
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientEvent, EventStream, Question, TurnOutcome, UserAnswer,
 };
-use osier_tree::projection::usage::UsageTotals;
+use osier_tree::EntryKind;
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::usage::{UsageTotals, entry_usage};
 use tokio::time::Instant;
 
 use crate::local_client::LocalClient;
@@ -43,7 +45,50 @@ pub(crate) trait RunObserver {
     fn note(&mut self, event: &ClientEvent);
 
     /// What the agent has used so far.
-    fn usage(&self) -> &UsageTotals;
+    fn usage(&self) -> UsageTotals;
+}
+
+/// What an agent has used so far: its own requests, and those of the tasks that it delegated.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UsageSoFar {
+    own: UsageTotals,
+    tasks: BTreeMap<String, UsageTotals>,
+}
+
+impl UsageSoFar {
+    pub(crate) fn starting_at(own: UsageTotals) -> UsageSoFar {
+        UsageSoFar { own, tasks: BTreeMap::new() }
+    }
+
+    pub(crate) fn note(&mut self, event: &ClientEvent) {
+        match event {
+            ClientEvent::Entry(entry) if !entry.off_path => {
+                let Ok(entry) = parse_entry(entry.entry.bytes()) else { return };
+                // The events of its tasks have told already.
+                if entry.kind != EntryKind::SubagentResult
+                    && let Some(used) = entry_usage(&entry)
+                {
+                    self.own.add(&used.usage);
+                }
+            }
+            ClientEvent::SubagentTask { panel, .. } => {
+                self.tasks.insert(panel.key.clone(), panel.usage);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn total(&self) -> UsageTotals {
+        std::iter::once(&self.own).chain(self.tasks.values()).sum()
+    }
+}
+
+/// What an agent used in processes that died. It counts against its budget.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spent {
+    pub(crate) turns: u32,
+    pub(crate) time: Duration,
+    pub(crate) usage: UsageTotals,
 }
 
 /// An agent that works for another one.
@@ -55,19 +100,23 @@ pub(crate) struct FollowedRun<'a> {
     /// The name that questions show.
     pub(crate) asker: String,
     pub(crate) budget: AgentBudget,
+    /// How long it worked in processes that died.
+    pub(crate) time_spent: Duration,
     pub(crate) cancel: &'a CancellationToken,
 }
 
 impl FollowedRun<'_> {
     /// Follows the agent until it is idle, or was stopped and does not end.
     pub(crate) async fn follow(self, mut events: EventStream, observer: &mut impl RunObserver) -> RunEnd {
-        let FollowedRun { client, parent, asker, budget, cancel } = self;
+        let FollowedRun { client, parent, asker, budget, time_spent, cancel } = self;
         let mut questions = PassedQuestions::new(parent, asker);
         let (mut stop, mut ended): (Option<RunEnd>, Option<RunEnd>) = (None, None);
         let mut give_up_at: Option<Instant> = None;
         let timer = async {
             match budget.max_seconds {
-                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                Some(seconds) => {
+                    tokio::time::sleep(Duration::from_secs(seconds).saturating_sub(time_spent)).await;
+                }
                 None => std::future::pending().await,
             }
         };
@@ -128,7 +177,7 @@ impl FollowedRun<'_> {
                 event => observer.note(&event),
             }
             if stop.is_none()
-                && let Some(problem) = over_budget(observer.usage(), budget)
+                && let Some(problem) = over_budget(&observer.usage(), budget)
             {
                 stop = Some(RunEnd::Failed(problem));
             }

@@ -8,11 +8,13 @@
 //! | `followed_run.rs` | follows an agent that works for another one: passes on questions, watches the budget |
 //! | `child.rs` | the session and the agent of a task |
 //! | `record.rs` | what an agent did, from the path of its session |
+//! | `left_tasks.rs` | the tasks of batches that do not run in this process |
 //! | `running_tasks.rs` | the tasks that run now, for clients that steer or cancel them |
 
 mod batch;
 mod child;
 pub(crate) mod followed_run;
+mod left_tasks;
 pub(crate) mod record;
 pub(crate) mod running_tasks;
 mod task_run;

@@ -50,6 +50,11 @@ impl RunningTasks {
         }
     }
 
+    /// Whether a task belongs to a batch that runs here.
+    pub(super) fn has_panel(&self, key: &str) -> bool {
+        self.lock_panels().iter().any(|(_, known)| known.key == key)
+    }
+
     /// Forgets the panels of a batch that has ended: its entries have them.
     pub(super) fn forget_batch(&self, batch: &str) {
         self.lock_panels().retain(|(of, _)| of != batch);

@@ -1,10 +1,12 @@
 //! One task: starts its agent, follows it, and reports how it ended.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_agent::AgentDefinition;
 use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
+use osier_protocol::query::PathAnswer;
 use osier_protocol::{
     Client, ClientCommand, ClientError, ClientEvent, EventStream, Prompt, PromptTiming, QueryAnswer,
     SessionQuery,
@@ -15,9 +17,11 @@ use osier_tree::projection::usage::UsageTotals;
 use serde_json::{Value, json};
 
 use super::batch::{Batch, BatchTask};
-use super::followed_run::{FollowedRun, RunEnd, RunObserver};
+use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar};
 use super::record::{TaskRecord, call_label};
 use super::running_tasks::RegisteredTask;
+use crate::error::EngineError;
+use crate::live_sessions::LiveSession;
 use crate::local_client::{LocalClient, error_chain};
 use crate::queries::answer_from_session;
 
@@ -40,7 +44,7 @@ struct TaskProgress {
     started: Option<i64>,
     turns: u64,
     tool_calls: u64,
-    usage: UsageTotals,
+    usage: UsageSoFar,
     activity: Option<String>,
     last_text: String,
 }
@@ -51,11 +55,18 @@ pub(super) struct TaskRun {
     batch: Arc<Batch>,
     task: Arc<BatchTask>,
     progress: TaskProgress,
+    /// How long its agent worked in processes that died.
+    time_spent: Duration,
 }
 
 impl TaskRun {
     pub(super) fn new(batch: &Arc<Batch>, task: &Arc<BatchTask>) -> TaskRun {
-        TaskRun { batch: batch.clone(), task: task.clone(), progress: TaskProgress::default() }
+        TaskRun {
+            batch: batch.clone(),
+            task: task.clone(),
+            progress: TaskProgress::default(),
+            time_spent: Duration::ZERO,
+        }
     }
 
     pub(super) async fn run(mut self) -> TaskReport {
@@ -73,7 +84,7 @@ impl TaskRun {
             Some(_slot) => match self.work(&cancel, &registered).await {
                 Ok(report) => report,
                 Err(problem) => {
-                    self.report(RunEnd::Failed(problem), TaskRecord::default(), self.progress.usage)
+                    self.report(RunEnd::Failed(problem), TaskRecord::default(), self.progress.usage.total())
                 }
             },
         };
@@ -102,7 +113,14 @@ impl TaskRun {
             Some(events) => {
                 let budget = batch.delegation.budget(&definition);
                 let asker = format!("{}: {}", task.agent_name(), task.title());
-                let run = FollowedRun { client: &client, parent: &batch.agent, asker, budget, cancel };
+                let run = FollowedRun {
+                    client: &client,
+                    parent: &batch.agent,
+                    asker,
+                    budget,
+                    time_spent: self.time_spent,
+                    cancel,
+                };
                 run.follow(events, self).await
             }
         };
@@ -113,7 +131,7 @@ impl TaskRun {
         };
         let usage = match client.query(SessionQuery::Usage).await.map_err(text)? {
             QueryAnswer::Usage { usage } => usage.session,
-            _ => self.progress.usage,
+            _ => self.progress.usage.total(),
         };
         Ok(self.report(end, TaskRecord::from_path(&task.id, &entries), usage))
     }
@@ -127,12 +145,18 @@ impl TaskRun {
     ) -> Result<(LocalClient, Option<EventStream>), String> {
         let (batch, task) = (self.batch.clone(), self.task.clone());
         let engine = &batch.delegation.engine;
-        let failed = |error: crate::error::EngineError| error_chain(&error);
+        let failed = |error: EngineError| error_chain(&error);
         let live = engine
             .open_child(&batch.parent, &task.session_id, &definition.name, &batch.call)
             .await
             .map_err(failed)?;
-        let spec = batch.delegation.child_spec(&batch.agent, definition, model);
+        let spent = match live.session().version().entries {
+            0 => Spent::default(),
+            _ => self.read_spent(&live).await.map_err(failed)?,
+        };
+        self.time_spent = spent.time;
+        self.progress.usage = UsageSoFar::starting_at(spent.usage);
+        let spec = batch.delegation.child_spec(&batch.agent, definition, model, &spent);
         let client = engine.start_agent(&live, live.session().main_cursor(), &spec).await.map_err(failed)?;
         drop(live);
         registered.set_client(client.clone());
@@ -145,6 +169,18 @@ impl TaskRun {
         };
         client.send(command).await.map_err(text)?;
         Ok((client, Some(attached.events)))
+    }
+
+    /// What its agent used in processes that died.
+    async fn read_spent(&self, live: &LiveSession) -> Result<Spent, EngineError> {
+        let Some((path, usage)) = read_child(live).await? else { return Ok(Spent::default()) };
+        let record = TaskRecord::from_path(&self.task.id, &path.entries);
+        let millis = record.last_time.zip(record.first_time).map_or(0, |(last, first)| last - first);
+        Ok(Spent {
+            turns: u32::try_from(record.turns).unwrap_or(u32::MAX),
+            time: Duration::from_millis(u64::try_from(millis).unwrap_or_default()),
+            usage,
+        })
     }
 
     /// The report of a task whose code panicked.
@@ -161,20 +197,13 @@ impl TaskRun {
         let read = async {
             let store = self.batch.delegation.engine.child_store(&self.batch.parent);
             let live = self.batch.delegation.engine.open_live(store, &self.task.session_id).await.ok()?;
-            let cursor = live.session().main_cursor();
-            let path = answer_from_session(&cursor, SessionQuery::Path { limit: None }).await.ok()??;
-            let usage = answer_from_session(&cursor, SessionQuery::Usage).await.ok()??;
-            match (path, usage) {
-                (QueryAnswer::Path(path), QueryAnswer::Usage { usage }) => Some((path, usage.session)),
-                _ => None,
-            }
+            read_child(&live).await.ok()?
         };
         let Some((path, usage)) = read.await else {
             return self.report(interrupted(), TaskRecord::default(), UsageTotals::default());
         };
         let record = TaskRecord::from_path(&self.task.id, &path.entries);
-        let has_ended = record.turns > 0 && !path.unfinished_turn;
-        self.report(if has_ended { RunEnd::Completed } else { interrupted() }, record, usage)
+        self.report(if has_ended(&record, &path) { RunEnd::Completed } else { interrupted() }, record, usage)
     }
 
     /// The command that starts or continues the agent. `None` if it ended before the process that started it died.
@@ -193,6 +222,7 @@ impl TaskRun {
 
     /// Updates what is known of the task, and tells the clients of the parent.
     fn note_event(&mut self, event: &ClientEvent) {
+        self.progress.usage.note(event);
         match event {
             ClientEvent::Entry(entry) if !entry.off_path => {
                 let Some(EntryContent::Message(MessageView::Assistant(reply))) =
@@ -201,7 +231,6 @@ impl TaskRun {
                     return;
                 };
                 self.progress.turns += 1;
-                self.progress.usage.add(&reply.usage.unwrap_or_default());
                 let texts = reply.blocks.iter().filter_map(|block| match block {
                     ReplyBlockView::Text(text) => Some(text.as_str()),
                     _ => None,
@@ -218,6 +247,8 @@ impl TaskRun {
                 self.progress.activity = Some(one_line(&activity, MAX_ACTIVITY));
             }
             ClientEvent::ToolEnded { .. } => self.progress.activity = None,
+            // What its own tasks use counts for it too.
+            ClientEvent::SubagentTask { .. } => {}
             ClientEvent::Retrying { message, .. } => {
                 self.progress.activity = Some(one_line(&format!("retrying: {message}"), MAX_ACTIVITY));
             }
@@ -235,7 +266,7 @@ impl TaskRun {
             .with("summary", json!(last_text))
             .with("turns", json!(turns))
             .with("toolCalls", json!(tool_calls))
-            .with("usage", json!(usage));
+            .with("usage", json!(usage.total()));
         match started {
             Some(started) => row.with("startedAt", json!(started)),
             None => row,
@@ -287,7 +318,23 @@ impl RunObserver for TaskRun {
         self.note_event(event);
     }
 
-    fn usage(&self) -> &UsageTotals {
-        &self.progress.usage
+    fn usage(&self) -> UsageTotals {
+        self.progress.usage.total()
     }
+}
+
+/// Whether the agent of a task gave its answer.
+pub(super) fn has_ended(record: &TaskRecord, path: &PathAnswer) -> bool {
+    record.turns > 0 && !path.unfinished_turn
+}
+
+/// The path of the session of a task, and what the session used.
+pub(super) async fn read_child(live: &LiveSession) -> Result<Option<(PathAnswer, UsageTotals)>, EngineError> {
+    let cursor = live.session().main_cursor();
+    let path = answer_from_session(&cursor, SessionQuery::Path { limit: None }).await?;
+    let usage = answer_from_session(&cursor, SessionQuery::Usage).await?;
+    Ok(match (path, usage) {
+        (Some(QueryAnswer::Path(path)), Some(QueryAnswer::Usage { usage })) => Some((path, usage.session)),
+        _ => None,
+    })
 }

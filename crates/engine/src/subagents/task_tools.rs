@@ -39,6 +39,8 @@ pub(crate) struct Delegation {
     /// The delegating agent.
     pub(super) spec: AgentSpec,
     pub(super) config: SubagentConfig,
+    /// The tools of the delegating agent, as they are at each moment.
+    pub(super) tools: Arc<dyn Toolbox>,
     pub(super) running: Arc<RunningTasks>,
     /// Limits how many tasks run at the same time.
     pub(super) slots: Semaphore,
@@ -49,11 +51,17 @@ pub(crate) struct Delegation {
 
 impl Delegation {
     /// `None` if the agent does not delegate.
-    pub(crate) fn new(engine: &Engine, live: &LiveSession, spec: &AgentSpec) -> Option<Arc<Delegation>> {
+    pub(crate) fn new(
+        engine: &Engine,
+        live: &LiveSession,
+        spec: &AgentSpec,
+        tools: &Arc<dyn Toolbox>,
+    ) -> Option<Arc<Delegation>> {
         let config = spec.workspace.subagents.clone().filter(|_| !spec.is_one_shot)?;
         Some(Arc::new(Delegation {
             engine: engine.clone(),
             spec: spec.clone(),
+            tools: tools.clone(),
             running: live.tasks.clone(),
             slots: Semaphore::new(config.max_parallel.max(1)),
             config,
@@ -115,8 +123,8 @@ fn parse_tasks(arguments: &Value) -> Result<Vec<TaskArgument>, String> {
 }
 
 impl TaskTools {
-    pub(crate) fn new(inner: Arc<dyn Toolbox>, delegation: Arc<Delegation>) -> TaskTools {
-        TaskTools { inner, delegation }
+    pub(crate) fn new(delegation: Arc<Delegation>) -> TaskTools {
+        TaskTools { inner: delegation.tools.clone(), delegation }
     }
 
     fn task_spec(&self) -> ToolSpec {
@@ -155,8 +163,8 @@ impl TaskTools {
 
 #[async_trait]
 impl Toolbox for TaskTools {
-    fn prompt_section(&self) -> Option<String> {
-        self.inner.prompt_section()
+    fn prompt_section(&self, tools: &[ToolSpec]) -> Option<String> {
+        self.inner.prompt_section(tools)
     }
 
     fn specs(&self) -> Vec<ToolSpec> {

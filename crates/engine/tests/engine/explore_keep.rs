@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use futures_util::StreamExt;
 use osier_protocol::explore::{FileChangeKind, TryStatus};
+use osier_protocol::{Client, ClientCommand, ClientEvent, ErrorCode};
 use serde_json::json;
 
 use crate::explore::{Explorer, git};
@@ -184,4 +186,23 @@ async fn a_try_that_an_older_version_kept_is_taken_back_too() {
     let kept = explorer.keep(3).await.unwrap();
     assert_eq!((kept.kept, kept.instead_of), (true, None), "{kept:?}");
     assert_eq!((explorer.file("d.txt"), explorer.file("e.txt")), ("second".into(), "third".into()));
+}
+
+#[tokio::test]
+async fn a_keep_that_cannot_begin_leaves_nothing_behind() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("read a.txt\nwrite a.txt one\\ntwo\\nthree\\nfour\\nFIVE\\n", &[""]).await;
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    explorer.client.send(ClientCommand::prompt("hang")).await.unwrap();
+    let is_start = |event: &ClientEvent| matches!(event, ClientEvent::TurnStarted);
+    while !is_start(&events.next().await.unwrap()) {}
+    let error = explorer.keep(1).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::SessionBusy, "{error:?}");
+    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
+    explorer.client.send(ClientCommand::Cancel).await.unwrap();
+    // What changed since then is merged, and not skipped.
+    explorer.write("a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    let kept = explorer.keep(1).await.unwrap();
+    assert!(kept.kept);
+    assert_eq!(explorer.file("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
 }

@@ -197,7 +197,7 @@ async fn keep_after_kill(prepared: &PreparedTry, seed: u64) {
 async fn a_keep_that_is_killed_at_any_moment_is_finished_by_keeping_again() {
     let folder = tempfile::tempdir().unwrap();
     let prepared = PreparedTry::new(&folder.path().canonicalize().unwrap()).await;
-    for seed in 0..rounds() {
+    for seed in 0..rounds(8) {
         keep_after_kill(&prepared, seed).await;
     }
 }

@@ -22,6 +22,7 @@ mod subagent_crashes;
 mod subagent_kills;
 mod subagents;
 mod support;
+mod tool_limits;
 
 #[tokio::test]
 async fn a_repeated_call_writes_once() {

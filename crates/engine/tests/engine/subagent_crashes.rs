@@ -1,6 +1,8 @@
 //! Tasks after the death of the process that ran them: they are shown as interrupted, and continued or ended.
 
 use futures_util::StreamExt;
+use osier_agent::AgentBudget;
+use osier_engine::SubagentConfig;
 use osier_protocol::subagents::SubagentProjection;
 use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
 use serde_json::json;
@@ -60,7 +62,12 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
     let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
     let interrupted = batches(&client).await.remove(0);
     assert_eq!(interrupted.status, "interrupted");
-    assert!(interrupted.task_panels.iter().all(|panel| panel.status == "interrupted"));
+    // What a task did is in its own session, so its end is known.
+    let states: Vec<(&str, &str)> =
+        interrupted.task_panels.iter().map(|panel| (panel.status.as_str(), panel.summary.as_str())).collect();
+    assert_eq!(states, [("completed", "one"), ("interrupted", ""), ("interrupted", "")]);
+    assert_eq!(interrupted.task_panels[0].usage, before.task_panels[0].usage);
+    assert_eq!(interrupted.usage.total_tokens, 15);
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
     while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
@@ -98,4 +105,59 @@ async fn a_new_prompt_ends_an_interrupted_batch() {
     assert_eq!(statuses, ["completed", "failed", "failed"]);
     assert!(after.task_panels[1].error.as_deref().unwrap().contains("interrupted"));
     assert_eq!(after.usage.total_tokens, 15, "only the first task called the model");
+}
+
+#[tokio::test]
+async fn what_a_task_used_before_the_process_died_counts_against_its_budget() {
+    let budget = AgentBudget { max_turns: Some(4), ..AgentBudget::default() };
+    let config = SubagentConfig { budget, ..config() };
+    let mut run = Delegation::start(config.clone(), &json!([{ "prompt": "loop" }])).await;
+    run.until_end().await;
+    let child = run.batches().await[0].task_panels[0].session_id.clone().unwrap();
+    let Delegation { engine, live, client, events } = run;
+    let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
+    drop((client, events, live));
+    for session in [&id, &child] {
+        while engine.engine.live_session("file", session).is_some() {
+            tokio::task::yield_now().await;
+        }
+    }
+    let replies = |text: &str| text.matches(r#""role":"assistant""#).count();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let kept: Vec<&str> =
+        text.lines().take_while(|line| !line.contains(r#""type":"subagent_result""#)).collect();
+    std::fs::write(&file, kept.join("\n") + "\n").unwrap();
+    // Three of the four calls happened before the process died.
+    let file = engine.find(&child).await.opened.file.unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(replies(&text), 4);
+    let fourth = text.match_indices(r#""role":"assistant""#).nth(3).unwrap().0;
+    let end = text[..fourth].rfind('\n').unwrap() + 1;
+    std::fs::write(&file, &text[..end]).unwrap();
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config)).await.unwrap();
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Resume).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let panel = batches(&client).await.remove(0).task_panels.remove(0);
+    assert!(panel.error.as_deref().unwrap().contains("4 model calls"), "{:?}", panel.error);
+    assert_eq!(replies(&std::fs::read_to_string(&file).unwrap()), 4);
+    assert_eq!((panel.turns, panel.usage.total_tokens), (4, 60));
+}
+
+#[tokio::test]
+async fn a_batch_that_names_the_session_of_another_one_does_not_show_what_is_in_it() {
+    let mut run = Delegation::start(config(), &json!([{ "prompt": "answer secret" }])).await;
+    run.until_end().await;
+    let child = run.batches().await[0].task_panels[0].session_id.clone().unwrap();
+    let live = run.engine.create(osier_engine::KeepWhen::Used).await;
+    let batch = json!({ "type": "subagent_batch", "content": {
+        "batchId": "b", "toolCallId": "c", "mode": "parallel", "status": "running",
+        "tasks": [{ "id": "t", "prompt": "look", "sessionId": child }],
+    }});
+    let commit = osier_session::Commit::from_entry(batch.to_string().as_bytes()).unwrap();
+    live.session().main_cursor().commit(commit).await.unwrap();
+    let client = run.engine.engine.connect(&live, &spec(&run.engine, config())).await.unwrap();
+    let panel = batches(&client).await.remove(0).task_panels.remove(0);
+    assert_eq!((panel.status.as_str(), panel.summary.as_str()), ("interrupted", ""));
 }

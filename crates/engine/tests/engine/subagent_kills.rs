@@ -26,7 +26,7 @@ fn engine(folder: &Path) -> TestEngine {
 }
 
 fn subagents() -> SubagentConfig {
-    SubagentConfig { max_parallel: 3, ..config() }
+    SubagentConfig { max_parallel: 32, ..config() }
 }
 
 /// Repeatable numbers.
@@ -44,20 +44,22 @@ impl Random {
 }
 
 /// How often a test kills a process.
-pub(crate) fn rounds() -> u64 {
-    std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(8)
+pub(crate) fn rounds(default: u64) -> u64 {
+    std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(default)
 }
 
 /// Tasks of all kinds.
 fn tasks(seed: u64) -> Vec<Value> {
     let mut random = Random::new(seed);
-    let count = 1 + random.below(8);
+    let count = [1, 8, 32, 1 + random.below(32)][random.below(4)];
     let prompt = |(number, kind): (usize, usize)| match kind {
         0 => "fail".to_owned(),
-        1 | 2 => format!("list {number}"),
+        1 => format!("break {number}"),
+        2 => format!("fail-later {number}"),
+        3 | 4 => format!("list {number}"),
         _ => format!("answer result {number}"),
     };
-    let kinds: Vec<usize> = (0..count).map(|_| random.below(5)).collect();
+    let kinds: Vec<usize> = (0..count).map(|_| random.below(8)).collect();
     kinds.into_iter().enumerate().map(prompt).map(|prompt| json!({ "prompt": prompt })).collect()
 }
 
@@ -113,7 +115,8 @@ fn killed(seed: u64, folder: &Path, lines: usize) -> Vec<String> {
 
 async fn resume_after_kill(seed: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let lines = 1 + Random::new(seed.wrapping_add(1000)).below(40);
+    // Each task prints three to six lines.
+    let lines = 1 + Random::new(seed.wrapping_add(1000)).below(8 + 5 * tasks(seed).len());
     let printed = killed(seed, folder.path(), lines);
     let engine = engine(folder.path());
     let cards = engine.engine.list(&ListOptions::default()).await.unwrap().cards;
@@ -132,6 +135,10 @@ async fn resume_after_kill(seed: u64) {
     let client = engine.engine.connect(&live, &spec(&engine, subagents())).await.unwrap();
     for batch in batches(&client).await {
         assert_ne!(batch.status, "running", "no process works on it");
+        for panel in &batch.task_panels {
+            let has_ended = completed.contains(panel.session_id.as_deref().unwrap());
+            assert!(!has_ended || panel.status == "completed", "{seed}: {panel:?}");
+        }
     }
     let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.unwrap() else {
         panic!("a path");
@@ -170,7 +177,7 @@ async fn resume_after_kill(seed: u64) {
 
 #[tokio::test]
 async fn after_kills_at_random_moments_every_batch_ends_and_nothing_announced_is_lost() {
-    for seed in 0..rounds() {
+    for seed in 0..rounds(20) {
         resume_after_kill(seed).await;
     }
 }

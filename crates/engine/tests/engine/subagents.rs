@@ -23,7 +23,7 @@ use crate::support::TestEngine;
 /// A model that does what the prompt says, so that agents can work at the same time.
 ///
 /// A prompt `delegate [..]` calls `task` with that list. Any other prompt is a list of words: `answer TEXT`, `fail`,
-/// `hang`, `write FILE`, `call TOOL`, `list`, `loop`, `big`, or `describe`, which answers with the tools and the system prompt.
+/// `break`, which fails in the middle of a reply, `fail-later`, which fails after a call, `hang`, `write FILE`, `call TOOL`, `list`, `loop`, `big`, or `describe`, which answers with the tools and the system prompt.
 #[derive(Debug)]
 struct ObedientModel;
 
@@ -40,12 +40,19 @@ fn text_of(message: &Message) -> String {
     blocks.iter().map(text).collect()
 }
 
+fn broken() -> ModelError {
+    ModelError::BadRequest { provider: "scripted".to_owned(), status: 400, detail: "it failed".to_owned() }
+}
+
 fn reply(request: &Request) -> ScriptedTurn {
     let last = request.messages.last();
     if let Some(message @ Message::ToolResult(result)) = last {
         if request.messages.iter().any(|message| text_of(message).starts_with("loop")) {
             let calls = request.messages.len();
             return ScriptedTurn::new().call(format!("c{calls}"), "ls", &json!({ "path": "." })).usage(10, 5);
+        }
+        if request.messages.iter().any(|message| text_of(message).starts_with("fail-later")) {
+            return ScriptedTurn::new().fail(broken());
         }
         let name = result.tool_name.as_str();
         return ScriptedTurn::reply(format!("{name}: {}", text_of(message))).usage(10, 5);
@@ -58,11 +65,9 @@ fn reply(request: &Request) -> ScriptedTurn {
             ScriptedTurn::new().call("call_1", "task", &json!({ "tasks": tasks })).usage(100, 10)
         }
         "answer" => ScriptedTurn::reply(rest).usage(10, 5),
-        "fail" => ScriptedTurn::new().fail(ModelError::BadRequest {
-            provider: "scripted".to_owned(),
-            status: 400,
-            detail: "it failed".to_owned(),
-        }),
+        "fail" => ScriptedTurn::new().fail(broken()),
+        "break" => ScriptedTurn::reply("I begin, and then").fail(broken()),
+        "fail-later" => ScriptedTurn::new().call("f", "ls", &json!({ "path": "." })).usage(10, 5),
         "hang" => ScriptedTurn::reply("I wait").hang(),
         "write" => {
             ScriptedTurn::new().call("w", "write", &json!({ "path": rest, "content": "x" })).usage(10, 5)
@@ -523,9 +528,8 @@ async fn deleting_a_session_deletes_its_tasks_also_if_that_was_interrupted() {
     }
     // The deletion stops after the session itself.
     std::fs::remove_file(file).unwrap();
-    let orphans = engine.engine.orphaned_subagents(&id).await.unwrap();
-    assert_eq!(orphans.len(), 2);
-    let plan = engine.engine.plan_delete(orphans).await.unwrap();
+    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id]).await.unwrap();
+    assert_eq!(plan.sessions().count(), 2);
     let delete = async {
         while !engine.engine.delete(&plan, false).await.unwrap().kept.is_empty() {
             tokio::task::yield_now().await;
@@ -535,6 +539,62 @@ async fn deleting_a_session_deletes_its_tasks_also_if_that_was_interrupted() {
     let all = osier_engine::ListOptions { subagents: true, ..Default::default() };
     let left = engine.engine.list(&all).await.unwrap();
     assert!(left.cards.is_empty(), "{:?}", left.cards);
+}
+
+#[tokio::test]
+async fn a_deletion_that_dies_at_any_moment_is_finished_by_deleting_again() {
+    let inner = json!([{ "prompt": "answer deep" }, { "prompt": "answer deeper" }]);
+    let tasks = json!([{ "prompt": format!("delegate {inner}") }, { "prompt": "answer x" }]);
+    let engine = TestEngine::new();
+    let copy = |from: &str, to: &str| {
+        let [from, to] = [from, to].map(|name| engine.folder.path().join(name));
+        let _ = std::fs::remove_dir_all(&to);
+        assert!(std::process::Command::new("cp").arg("-a").args([&from, &to]).status().unwrap().success());
+    };
+    let run = TestEngine::in_folder(engine.folder.path(), Default::default());
+    let mut run = Delegation::start_with(run, SubagentConfig { max_depth: 2, ..config() }, &tasks).await;
+    run.until_end().await;
+    let id = run.live.session().id().to_owned();
+    let Delegation { engine: ran, live, client, events } = run;
+    drop((live, client, events));
+    ran.engine.close(Duration::from_secs(60)).await;
+    copy("sessions", "saved");
+    let all = osier_engine::ListOptions { subagents: true, ..Default::default() };
+    let mut order: Vec<String> = Vec::new();
+    for died_after in 0..=5 {
+        copy("saved", "sessions");
+        let again = TestEngine::in_folder(engine.folder.path(), Default::default());
+        for file in order.iter().take(died_after) {
+            std::fs::remove_file(file).unwrap();
+        }
+        let (named, missing) = match died_after {
+            0 => (vec![again.find(&id).await.card().await.unwrap()], Vec::new()),
+            _ => (Vec::new(), vec![id.clone()]),
+        };
+        let plan = again.engine.plan_delete_with_missing(named, &missing).await.unwrap();
+        let report = again.engine.delete(&plan, false).await.unwrap();
+        assert_eq!((report.deleted.len(), report.kept.len()), (5 - died_after, 0), "{died_after}");
+        if died_after == 0 {
+            order = report.deleted.iter().map(|(card, _)| card.file.clone().unwrap()).collect();
+        }
+        let left = again.engine.list(&all).await.unwrap();
+        assert!(left.cards.is_empty(), "{died_after}: {:?}", left.cards);
+    }
+}
+
+#[tokio::test]
+async fn what_tasks_of_a_task_use_counts_against_its_budget() {
+    let inner = json!([{ "prompt": "big" }]);
+    let tasks = json!([{ "prompt": format!("delegate {inner}") }]);
+    let budget = AgentBudget { max_tokens: Some(5_000), ..AgentBudget::default() };
+    let config = SubagentConfig { max_depth: 2, budget, ..config() };
+    let mut run = Delegation::start(config, &tasks).await;
+    let events = run.until_end().await;
+    let panel = run.batches().await.remove(0).task_panels.remove(0);
+    assert_eq!(panel.status, "failed");
+    assert!(panel.error.as_ref().unwrap().contains("its budget is 5000"), "{:?}", panel.error);
+    assert_eq!(panels(&events)[0].usage, panel.usage, "the last event has the stored usage");
+    assert!(panel.usage.total_tokens > 10_000);
 }
 
 #[tokio::test]

@@ -55,9 +55,9 @@ impl Toolbox for ExtendedTools {
         specs
     }
 
-    fn prompt_section(&self) -> Option<String> {
+    fn prompt_section(&self, tools: &[ToolSpec]) -> Option<String> {
         let session = self.session.get()?;
-        let names: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
+        let names: Vec<String> = tools.iter().map(|spec| spec.name.clone()).collect();
         describe_tools(session.present(), &names)
     }
 

@@ -64,16 +64,13 @@ struct DeleteOutcome {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let (mut named, missing) = match &args.older_than {
+    let (named, missing) = match &args.older_than {
         Some(age) => {
             (find_old(home, home.now().saturating_sub(parse_age(age)?), args.all).await?, Vec::new())
         }
         None => find_named(&args.sessions, home).await?,
     };
-    for id in &missing {
-        named.extend(home.engine.orphaned_subagents(id).await?);
-    }
-    let plan = home.engine.plan_delete(named).await?;
+    let plan = home.engine.plan_delete_with_missing(named, &missing).await?;
     // Finding the sessions has reported the stores that do not answer.
     for card in plan.sessions() {
         notice(&session_row(card, home));

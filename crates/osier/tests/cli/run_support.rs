@@ -163,6 +163,17 @@ impl ModelRequest {
         self.finish("tool_calls");
     }
 
+    /// Replies with several tool calls: ids, names, arguments.
+    #[allow(dead_code, reason = "only the tests of the gateway use it")]
+    pub(crate) fn reply_with_calls(mut self, calls: &[(&str, &str, Value)]) {
+        for (index, (id, name, arguments)) in calls.iter().enumerate() {
+            let function = json!({ "name": name, "arguments": arguments.to_string() });
+            let call = json!({ "index": index, "id": id, "type": "function", "function": function });
+            self.send_choice(&json!({ "tool_calls": [call] }), None);
+        }
+        self.finish("tool_calls");
+    }
+
     pub(crate) fn refuse(mut self, status: u16, body: &str) {
         let head = format!(
             "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",

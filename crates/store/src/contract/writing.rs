@@ -218,11 +218,13 @@ pub async fn an_open_session_is_deleted_only_after_it_is_closed(fixture: &dyn Fi
     }
     for watch in watches {
         for store in [&store, &other] {
+            assert!(store.is_in_use("one").await.expect("answers"));
             let refused = store.delete("one").await;
             assert!(matches!(&refused, Err(StoreError::Busy { id }) if id == "one"), "{refused:?}");
         }
         drop(watch);
     }
+    assert!(!store.is_in_use("two").await.expect("answers"), "it does not exist");
     assert_eq!(other.open("one").await.expect("opens").version, version);
     // A server may learn about the closed session a moment later.
     let deleted = async {

@@ -284,6 +284,18 @@ impl Store for FileStore {
         self.run_detached(move |store| store.find_blocking(&prefixes)).await
     }
 
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
+        let path = match self.find_path_detached(id).await {
+            Ok(path) => path,
+            Err(StoreError::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        match self.lock_if_unused(id, &path).await {
+            Err(StoreError::Busy { .. }) => Ok(true),
+            locked => locked.map(|_| false),
+        }
+    }
+
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         let _unused = match self.find_path_detached(id).await {
             Ok(path) => self.lock_if_unused(id, &path).await?,

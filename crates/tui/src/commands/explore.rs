@@ -16,7 +16,7 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
     run,
 };
 
-const USAGE: &str = "use /explore N [--model A,B] prompt, /explore compare 1 2, /explore keep 1, /explore rank, or /explore remove [1]";
+const USAGE: &str = "use /explore N [--model A,B] [--instructions 'text'] prompt, /explore compare 1 2, /explore keep 1, /explore rank, or /explore remove [1]";
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match parse(words) {
@@ -55,22 +55,38 @@ fn parse(words: &str) -> Option<ParsedWords> {
         "remove" => ExploreCommand::Remove { explore: None, number: Some(number(rest)?) },
         count => {
             let count: usize = count.parse().ok()?;
-            let (models, prompt) = match rest.strip_prefix("--model ") {
-                Some(rest) => rest.trim_start().split_once(char::is_whitespace)?,
-                None => ("", rest),
-            };
-            let models: Vec<String> = models
-                .split(',')
-                .map(str::trim)
-                .filter(|model| !model.is_empty())
-                .map(str::to_owned)
-                .collect();
-            let prompt = Prompt::typed(prompt.trim());
+            let (mut models, mut instructions, mut prompt) = (Vec::new(), Vec::new(), rest);
+            loop {
+                if let Some(rest) = prompt.strip_prefix("--model ") {
+                    let (names, rest) = split_word(rest)?;
+                    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+                    models.extend(names.map(str::to_owned));
+                    prompt = rest;
+                } else if let Some(rest) = prompt.strip_prefix("--instructions ") {
+                    let (text, rest) = split_word(rest)?;
+                    instructions.push(text.to_owned());
+                    prompt = rest;
+                } else {
+                    break;
+                }
+            }
+            let prompt = Prompt::typed(prompt);
             (!prompt.is_empty()).then_some(())?;
-            ExploreCommand::Start { prompt, tries: try_options(count, &models, &[]) }
+            ExploreCommand::Start { prompt, tries: try_options(count, &models, &instructions) }
         }
     };
     Some(ParsedWords::Send(Box::new(command)))
+}
+
+/// The first word, which may be in quotes, and the rest.
+fn split_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let (word, rest) = match quote {
+        Some(quote) => text[1..].split_once(quote)?,
+        None => text.split_once(char::is_whitespace)?,
+    };
+    Some((word, rest.trim_start()))
 }
 
 #[cfg(test)]
@@ -91,11 +107,29 @@ mod tests {
             (prompt.text.as_str(), models),
             ("fix  the parser", vec![Some("a"), Some("b"), Some("a")])
         );
+        let Some(ExploreCommand::Start { prompt, tries }) =
+            send("3 --instructions 'use a map' --model a --instructions \"use a list\" find --fast it's")
+        else {
+            panic!()
+        };
+        let options: Vec<_> =
+            tries.iter().map(|one| (one.model.as_deref(), one.instructions.as_deref())).collect();
+        let (map, list) = ((Some("a"), Some("use a map")), (Some("a"), Some("use a list")));
+        assert_eq!((prompt.text.as_str(), options), ("find --fast it's", vec![map, list, map]));
         assert_eq!(send("keep 2"), Some(ExploreCommand::Keep { explore: None, number: 2 }));
         assert_eq!(send("remove"), Some(ExploreCommand::Remove { explore: None, number: None }));
         assert!(matches!(parse("compare 1 2"), Some(ParsedWords::Compare(1, 2))));
         assert!(matches!(parse(""), Some(ParsedWords::List)));
-        for wrong in ["3", "keep", "keep x", "compare 1", "fix it", "rank all"] {
+        for wrong in [
+            "3 --instructions 'open",
+            "3 --instructions 'only this'",
+            "3",
+            "keep",
+            "keep x",
+            "compare 1",
+            "fix it",
+            "rank all",
+        ] {
             assert!(parse(wrong).is_none(), "{wrong}");
         }
     }

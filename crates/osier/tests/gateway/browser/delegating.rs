@@ -4,7 +4,7 @@ use osier_testkit::browser::BrowserWindow;
 use serde_json::json;
 
 use super::LivePage;
-use crate::run_support::ModelServer;
+use crate::run_support::{ModelRequest, ModelServer};
 use crate::server::TestGateway;
 
 /// The card of the batch: the entry of its results, or the batch itself until there are results.
@@ -89,4 +89,115 @@ async fn stopping_the_turn_stops_its_tasks() {
     page.wait("document.querySelector('#cancel').hidden").await;
     page.becomes(STATUS, json!(["cancelled", "cancelled"])).await;
     page.wait(&format!("{CARD}.innerText.includes('canceled')")).await;
+}
+
+/// The next two requests: the one with this text first.
+fn requests_of_tasks(model: &ModelServer, first: &str) -> [ModelRequest; 2] {
+    let [one, other] = [model.next_request(), model.next_request()];
+    if one.text.contains(first) { [one, other] } else { [other, one] }
+}
+
+/// The button of a task that runs.
+fn task_button(label: &str) -> String {
+    format!("document.querySelector('.task-actions button[aria-label=\"{label}\"]')")
+}
+
+const STATES: &str =
+    "[...document.querySelectorAll('.entry:not(.merged) .task')].map((task) => task.dataset.status).join()";
+
+#[tokio::test]
+async fn one_task_is_steered_another_one_stopped_and_the_turn_goes_on() {
+    let model = ModelServer::new();
+    let gateway = with_scout(&model);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("delegate").await;
+    let task =
+        |name: &str| json!({ "prompt": format!("Work on {name}"), "description": name, "agent": "scout" });
+    model.next_request().reply_with_call("task", &json!({ "tasks": [task("Apples"), task("Pears")] }));
+    let [apples, pears] = requests_of_tasks(&model, "Work on Apples");
+    page.becomes(STATES, json!("running,running")).await;
+    page.click_part(&task_button("Steer the task Apples")).await;
+    page.wait("document.querySelector('dialog h2')?.textContent === 'Steer the task Apples'").await;
+    page.browser.type_into("#field-text", "Only the red ones").await;
+    page.confirm().await;
+    page.wait("!document.querySelector('dialog').open").await;
+    page.click_part(&task_button("Stop the task Pears")).await;
+    pears.wait_for_disconnect();
+    page.becomes(STATES, json!("running,cancelled")).await;
+    page.wait(&format!("!{} && {}", task_button("Stop the task Pears"), task_button("Stop the task Apples")))
+        .await;
+    apples.reply("All apples");
+    let steered = model.next_request();
+    assert!(
+        steered.messages().iter().any(|message| message.contains("Only the red ones")),
+        "{:?}",
+        steered.messages()
+    );
+    steered.reply("Red apples");
+    let end = model.next_request();
+    assert!(end.messages().iter().any(|message| message.contains("Red apples")), "{:?}", end.messages());
+    end.reply("Done.");
+    page.sees("Done.").await;
+    page.becomes(STATES, json!("completed,cancelled")).await;
+    page.wait("!document.querySelector('.task-actions')").await;
+}
+
+#[tokio::test]
+async fn all_tasks_are_stopped_and_one_in_its_own_session() {
+    let model = ModelServer::new();
+    let gateway = with_scout(&model);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("delegate").await;
+    let task =
+        |name: &str| json!({ "prompt": format!("Work on {name}"), "description": name, "agent": "scout" });
+    let tasks = ["Apples", "Pears", "Plums"].map(task);
+    model.next_request().reply_with_call("task", &json!({ "tasks": tasks }));
+    let requests = [model.next_request(), model.next_request(), model.next_request()];
+    page.becomes(STATES, json!("running,running,running")).await;
+    // The session of a task is a session like others: what is done there counts for the task.
+    page.click_part("document.querySelector('.entry:not(.merged) .task-session a')").await;
+    page.sees("Work on Apples").await;
+    page.wait("!document.querySelector('#cancel').hidden").await;
+    page.browser.click("#cancel").await;
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.evaluate("history.back()").await;
+    page.becomes(STATES, json!("cancelled,running,running")).await;
+    page.click_part("[...document.querySelectorAll('.subagents > .task-actions button')].find((button) => button.textContent === 'Stop all tasks')").await;
+    for request in requests {
+        request.wait_for_disconnect();
+    }
+    page.becomes(STATES, json!("cancelled,cancelled,cancelled")).await;
+    model.next_request().reply("Nothing was done.");
+    page.sees("Nothing was done.").await;
+    page.wait("!document.querySelector('.task-actions')").await;
+}
+
+#[tokio::test]
+async fn of_two_batches_the_one_that_ends_first_keeps_its_own_results() {
+    let model = ModelServer::new();
+    let gateway = with_scout(&model);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("delegate").await;
+    let call = |id: &'static str, name: &str| {
+        let task = json!({ "prompt": format!("Work on {name}"), "description": name, "agent": "scout" });
+        (id, "task", json!({ "tasks": [task] }))
+    };
+    model.next_request().reply_with_calls(&[call("call_1", "Apples"), call("call_2", "Pears")]);
+    let [apples, pears] = requests_of_tasks(&model, "Work on Apples");
+    page.becomes(STATES, json!("running,running")).await;
+    pears.reply("Pears are ready");
+    let cards = "[...document.querySelectorAll('.entry:is(.kind-subagent_batch, .kind-subagent_result):not(.merged)')].map((card) => [card.querySelector('.task-title').textContent, card.querySelector('.task').dataset.status, card.querySelector('.answer')?.innerText.includes('Pears are ready') ?? false].join()).sort()";
+    page.becomes(cards, json!(["Apples,running,false", "Pears,completed,true"])).await;
+    page.refresh().await;
+    page.becomes(cards, json!(["Apples,running,false", "Pears,completed,true"])).await;
+    apples.reply("Apples too");
+    model.next_request().reply("Both are ready.");
+    page.sees("Both are ready.").await;
+    page.becomes(cards, json!(["Apples,completed,false", "Pears,completed,true"])).await;
+    page.is_consistent().await;
+    page.refresh().await;
+    page.becomes(cards, json!(["Apples,completed,false", "Pears,completed,true"])).await;
 }

@@ -210,3 +210,29 @@ async fn the_table_fits_a_phone() {
     page.browser.click("[data-focus=keep-1]").await;
     page.wait("document.querySelector('.explore-result').textContent.includes('Kept')").await;
 }
+
+/// Each try gets the prompt, and one of the lines after it.
+#[tokio::test]
+async fn tries_get_different_instructions() {
+    let model = ModelServer::new();
+    let Some((_gateway, page)) = open(&model).await else { return };
+    page.choose_in_session("Explore a prompt").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.type_into("#field-prompt", "Speed up the lookup").await;
+    page.evaluate("document.querySelector('#field-count').value = '2'").await;
+    page.evaluate("document.querySelector('#field-instructions').value = 'Use a map\\n\\nUse a sorted list'")
+        .await;
+    page.confirm().await;
+    let mut prompts = Vec::new();
+    for _ in 0..2 {
+        let request = model.next_request();
+        prompts.push(request.messages().pop().unwrap());
+        request.reply("nothing to do");
+    }
+    prompts.sort();
+    assert_eq!(
+        prompts,
+        ["user: Speed up the lookup\n\nUse a map", "user: Speed up the lookup\n\nUse a sorted list"]
+    );
+    page.wait(&format!("{STATUS} === 'completed,completed'")).await;
+}

@@ -1,0 +1,52 @@
+//! The tasks of a batch that does not run in this process: one that a process left when it died, or that another process runs. The
+//! batch only says that they started. What they did is in their own sessions, which are read here.
+
+use osier_protocol::subagents::{SubagentProjection, TaskPanel};
+use osier_session::Session;
+
+use super::record::TaskRecord;
+use super::task_run::{has_ended, read_child};
+use crate::local_client::LocalClient;
+
+/// The states of a batch and of a task without an end.
+const OPEN: [&str; 3] = ["queued", "running", "interrupted"];
+
+impl LocalClient {
+    /// Adds what the tasks of open batches did to their panels.
+    pub(crate) async fn read_left_tasks(&self, batches: &mut [SubagentProjection]) {
+        for batch in batches.iter_mut().filter(|batch| OPEN.contains(&batch.status.as_str())) {
+            for panel in batch.task_panels.iter_mut().filter(|panel| OPEN.contains(&panel.status.as_str())) {
+                if !self.live().tasks.has_panel(&panel.key) {
+                    self.read_left_task(panel).await;
+                }
+            }
+            batch.usage = batch.task_panels.iter().map(|panel| &panel.usage).sum();
+        }
+    }
+
+    async fn read_left_task(&self, panel: &mut TaskPanel) {
+        let parent = self.live().session();
+        let Some(id) = &panel.session_id else { return };
+        let store = self.engine().child_store(parent);
+        // It may not have started.
+        let Ok(child) = self.engine().open_briefly_at(store.name(), id).await else { return };
+        if !is_child(child.session(), parent) {
+            return;
+        }
+        let Ok(Some((path, usage))) = read_child(&child).await else { return };
+        let record = TaskRecord::from_path(&panel.task_id, &path.entries);
+        (panel.turns, panel.tool_calls, panel.usage) = (record.turns, record.tool_calls, usage);
+        panel.started_at = record.first_time;
+        if has_ended(&record, &path) {
+            panel.status = "completed".to_owned();
+            panel.ended_at = record.last_time;
+        }
+        panel.summary = record.summary;
+    }
+}
+
+/// A log can name any session. Only a task of this session is shown as one.
+fn is_child(session: &Session, parent: &Session) -> bool {
+    let header = session.header();
+    header.parent_tool_call_id.is_some() && header.parent_session_id.as_deref() == Some(parent.id())
+}
