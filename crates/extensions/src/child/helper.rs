@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::probe::{self, ProbeParams};
-use super::{markdown, resolve, runtime_library, strip, text};
+use super::{highlight, markdown, resolve, runtime_library, strip, text};
 
 /// The answer to a request, or `None` if the method is not one of the helper's.
 pub(super) fn answer(method: &str, params: &RawValue) -> Option<Result<Value, String>> {
@@ -20,6 +20,9 @@ pub(super) fn answer(method: &str, params: &RawValue) -> Option<Result<Value, St
         "findModule" => read(params).map(|Import { base, name }| json!(resolve::find_file(&base, &name))),
         "strip" => {
             read(params).and_then(|Source { path, source }| strip::strip(&path, &source).map(Value::String))
+        }
+        "declareMissing" => {
+            read(params).map(|Source { path, source }| json!(strip::declare_missing_imports(&path, source)))
         }
         "text" => read(params).and_then(text_function),
         "probe" => read(params).map(|params: ProbeParams| json!(probe::probe(&params))),
@@ -51,6 +54,7 @@ enum TextFunction {
     Slice(String, usize, usize, bool),
     Wrap(String, usize),
     Markdown((String,)),
+    Highlight(String, String),
 }
 
 /// The functions of `native.text` that Node lacks.
@@ -65,6 +69,7 @@ fn text_function(function: TextFunction) -> Result<Value, String> {
         }
         TextFunction::Wrap(value, max) => json!(text::wrap(&value, max)),
         TextFunction::Markdown((value,)) => json!(markdown::parse(&value)),
+        TextFunction::Highlight(code, language) => json!(highlight::tokens(&code, &language)),
     })
 }
 
@@ -81,6 +86,8 @@ mod tests {
     fn node_gets_text_functions_and_stripped_sources() {
         assert_eq!(answered("text", json!({ "name": "width", "args": ["日本"] })), 4);
         assert_eq!(answered("text", json!({ "name": "wrap", "args": ["a b", 1] })), json!(["a", "b"]));
+        let code = json!({ "path": "/x/a.js", "source": "import { Text, Absent as B } from '@earendil-works/pi-tui';" });
+        assert_eq!(answered("declareMissing", code), "import { Text } from '@earendil-works/pi-tui'; var B;");
         assert_eq!(answered("libraryModule", json!("@mariozechner/pi-tui")), "osier:modules/pi-tui.js");
         let code = answered("strip", json!({ "path": "/x/a.ts", "source": "const a: number = 1;" }));
         assert_eq!(code, "const a         = 1;");

@@ -6,7 +6,7 @@ use rquickjs::loader::{ImportAttributes, Loader};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Module};
 
-use super::strip::strip;
+use super::strip::{declare_missing_imports, strip};
 use super::{commonjs, runtime_library};
 
 /// The largest file that is loaded as a module.
@@ -31,7 +31,7 @@ impl Loader for ModuleLoader {
             "json" => format!("export default {source};"),
             "ts" | "tsx" | "mts" | "cts" => strip(path, &source).map_err(failed)?,
             _ if commonjs::is_commonjs(path, &source) => commonjs::as_module(ctx, name)?,
-            _ => source,
+            _ => declare_missing_imports(path, source),
         };
         let module = Module::declare(ctx.clone(), name, code)?;
         let meta = module.meta()?;
