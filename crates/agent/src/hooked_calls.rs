@@ -41,9 +41,9 @@ impl Turn {
                     checked.altered = call.arguments != checked.call.arguments;
                     checked.call.arguments = call.arguments;
                 }
-                Some(ToolCallOutcome::Blocked(reason)) => {
+                Some(ToolCallOutcome::Blocked { reason, ends_turn }) => {
                     tracing::debug!(tool = %checked.call.name, "a hook blocked a call");
-                    checked.refusal = Some(blocked_outcome(&reason));
+                    checked.refusal = Some(ToolOutcome { ends_turn, ..blocked_outcome(&reason) });
                 }
                 None => checked.refusal = Some(ToolOutcome::cancelled()),
             }

@@ -28,7 +28,10 @@ impl Hook for ReadOnly {
     async fn before_tool_call(&self, call: &ToolCall, _: &HookContext<'_>) -> HookResult<ToolCallDecision> {
         Ok(match call.name.as_str() {
             "read" | "grep" | "find" | "ls" => ToolCallDecision::Continue,
-            name => ToolCallDecision::Block { reason: format!("{name} is not allowed here") },
+            name => {
+                let reason = format!("{name} is not allowed here");
+                ToolCallDecision::Block { reason, ends_turn: false }
+            }
         })
     }
 

@@ -147,7 +147,9 @@ impl Hook for RecordingHook {
     async fn before_tool_call(&self, _: &ToolCall, _: &HookContext<'_>) -> HookResult<ToolCallDecision> {
         self.record("tool_call");
         Ok(match () {
-            () if self.refuses("tool_call") => ToolCallDecision::Block { reason: "refused".to_owned() },
+            () if self.refuses("tool_call") => {
+                ToolCallDecision::Block { reason: "refused".to_owned(), ends_turn: false }
+            }
             () if self.alters("tool_call") => {
                 ToolCallDecision::Alter { arguments: json!({ "command": format!("echo {ALTERED}") }) }
             }

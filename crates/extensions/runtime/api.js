@@ -144,7 +144,10 @@ export function createApi() {
 		registerMcpServer: () => unsupported("pi.registerMcpServer"),
 		unregisterMcpServer: () => {},
 		getMcpServers: () => [],
-		getSettings: () => ({}),
+		getSettings() {
+			unsupported("pi.getSettings");
+			return {};
+		},
 		appendEntry: action((customType, data) => {
 			call("session.append", { type: "custom", customType: String(customType), data });
 		}),

@@ -57,6 +57,8 @@ const ADAPTERS = {
 			event.previousCompactions = entriesById(event.previousCompactions);
 			preparation.messagesToSummarize = messagesOf(preparation.messagesToSummarize);
 			preparation.turnPrefixMessages = messagesOf(preparation.turnPrefixMessages);
+			const { fileOperations } = requireModule("osier:modules/pi-coding-agent/summaries.js");
+			preparation.fileOps = fileOperations([...preparation.messagesToSummarize, ...preparation.turnPrefixMessages]);
 			event.signal = controller.signal;
 		},
 	},
@@ -64,6 +66,11 @@ const ADAPTERS = {
 		prepare(event) {
 			event.compactionEntry = entryById(event.compactionEntry);
 			event.fromExtension = event.fromHook;
+		},
+	},
+	session_compact_failed: {
+		prepare(event) {
+			event.errorMessage = event.error;
 		},
 	},
 	message_update: {

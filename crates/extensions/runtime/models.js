@@ -1,6 +1,7 @@
 // `ctx.modelRegistry`: the models that Osier knows. Keys never leave Osier.
 
-import { call, request } from "osier:primitives.js";
+import { requireModule } from "osier:commonjs.js";
+import { call, handle, request } from "osier:primitives.js";
 
 const all = () => call("models.list", {});
 const isSame = (model) => (known) => known.provider === model?.provider && known.id === model?.id;
@@ -10,6 +11,26 @@ const managedAuth = { ok: true, apiKey: "managed-by-osier", headers: {} };
 
 function plainMessages(messages) {
 	return (messages ?? []).map((message) => (typeof message.content === "string" ? { ...message, content: [{ type: "text", text: message.content }] } : message));
+}
+
+/** Who gets the pieces of the replies that stream now. */
+const streams = new Map();
+let lastStream = 0;
+handle("models.events", ({ stream, event }) => streams.get(stream)?.(event));
+
+/** Calls a model. `onEvent` gets the pieces of the reply while it arrives. */
+export async function callModel(model, context, options, onEvent) {
+	const { systemPrompt, messages, tools } = context ?? {};
+	const { maxTokens, reasoning, signal } = options ?? {};
+	const list = (tools ?? []).map(({ name, description, parameters }) => ({ name, description: description ?? "", parameters: parameters ?? {} }));
+	const stream = onEvent ? (lastStream += 1) : undefined;
+	if (onEvent) streams.set(stream, onEvent);
+	try {
+		const params = { model: `${model.provider}/${model.id}`, systemPrompt, messages: plainMessages(messages), tools: list, maxTokens, thinking: reasoning, stream };
+		return await request("models.complete", params, signal);
+	} finally {
+		streams.delete(stream);
+	}
 }
 
 export const modelRegistry = {
@@ -31,12 +52,14 @@ export const modelRegistry = {
 	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? managedAuth.apiKey : undefined),
 	getApiKeyAndHeaders: async (model) => (all().some(isSame(model)) ? managedAuth : { ok: false, error: `No API key for ${model?.provider}` }),
 	authStorage: { get: () => undefined, has: () => false, hasAuth: () => false, list: () => [], getApiKey: async () => undefined },
-	complete: (model, context, options = {}) => {
-		const { systemPrompt, messages, tools } = context ?? {};
-		const { maxTokens, reasoning } = options ?? {};
-		const list = (tools ?? []).map(({ name, description, parameters }) => ({ name, description: description ?? "", parameters: parameters ?? {} }));
-		const params = { model: `${model.provider}/${model.id}`, systemPrompt, messages: plainMessages(messages), tools: list, maxTokens, thinking: reasoning };
-		return request("models.complete", params, options?.signal);
-	},
+	complete: (model, context, options) => callModel(model, context, options),
+	stream: (model, context, options) => requireModule("osier:modules/pi-ai.js").stream(model, context, options),
+	classify: () => notAvailable("classify"),
+	generateImages: () => notAvailable("generateImages"),
 };
 modelRegistry.completeSimple = modelRegistry.complete;
+modelRegistry.streamSimple = modelRegistry.stream;
+
+async function notAvailable(name) {
+	throw new Error(`modelRegistry.${name} is not available in Osier's extensions`);
+}

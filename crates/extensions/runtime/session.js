@@ -1,5 +1,6 @@
 // `ctx.sessionManager`: a mirror of the session's log. Every read asks Osier only for the lines since the last one.
 
+import { requireModule } from "osier:commonjs.js";
 import { call, parse } from "osier:primitives.js";
 
 const mirror = { generation: null, entries: [], byId: new Map(), header: null, leafId: null, facts: {} };
@@ -88,7 +89,7 @@ export const sessionManager = {
 	},
 	buildContextEntries: () => {
 		const { leafId } = sync();
-		return path(leafId);
+		return requireModule("osier:modules/pi-coding-agent/conversation.js").compactedPath(path(leafId));
 	},
 };
 // Writing. Appended entries are stored when these return.

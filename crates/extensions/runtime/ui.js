@@ -1,10 +1,11 @@
 // `ctx.ui`: dialogs are requests, everything else is a notice. Without a user, dialogs answer at once with "nothing".
 
-import { call, notice, request } from "osier:primitives.js";
+import { call, notice, report, request } from "osier:primitives.js";
 import { environment } from "osier:context.js";
 import { addAutocompleteProvider, getEditorComponent, getEditorText, onTerminalInput, pasteToEditor, setEditorComponent, setEditorText } from "osier:editor.js";
+import { requireModule } from "osier:commonjs.js";
 import { createTui, customComponent } from "osier:overlays.js";
-import { isTerminal, setLines, size } from "osier:screen.js";
+import { isTerminal, requestRender, setLines, size } from "osier:screen.js";
 import { theme, themeNames } from "osier:theme.js";
 
 export { theme };
@@ -38,9 +39,62 @@ function footerFacts() {
 const footerData = {
 	getGitBranch: () => footerFacts().gitBranch ?? null,
 	getExtensionStatuses: () => new Map(Object.entries(footerFacts().statuses ?? {})),
-	getAvailableProviderCount: () => 1,
-	onBranchChange: () => () => {},
+	getAvailableProviderCount: () => new Set(call("models.list", {}).map(({ provider }) => provider)).size,
+	onBranchChange(listener) {
+		branchListeners.add(listener);
+		if (!watcher) {
+			lastBranch = footerData.getGitBranch();
+			watcher = setInterval(tellBranch, BRANCH_INTERVAL);
+		}
+		return () => {
+			branchListeners.delete(listener);
+			if (!branchListeners.size) watcher = clearInterval(watcher);
+		};
+	},
 };
+
+const BRANCH_INTERVAL = 2000;
+const branchListeners = new Set();
+let watcher;
+let lastBranch;
+function tellBranch() {
+	const branch = footerData.getGitBranch();
+	if (branch === lastBranch) return;
+	lastBranch = branch;
+	for (const listener of branchListeners) {
+		try {
+			listener();
+		} catch (error) {
+			report(error);
+		}
+	}
+}
+
+
+/** The form of earlier versions: a component, and a function that is called when it has closed. It closes with `close` or Escape. */
+function showComponent(component, whenClosed) {
+	if (typeof component?.render !== "function") throw new TypeError("ctx.ui.custom needs a component or a function that creates one");
+	let close = () => {};
+	const closed = customComponent((tui, keybindings, done) => {
+		close = done;
+		return {
+			render: (width) => component.render(width),
+			invalidate: () => component.invalidate?.(),
+			handleInput(data) {
+				const { matchesKey } = requireModule("osier:modules/pi-tui/keys.js");
+				if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) return done();
+				component.handleInput?.(data);
+				tui.requestRender();
+			},
+			dispose: () => component.dispose?.(),
+		};
+	});
+	const ended = closed.then((value) => {
+		if (typeof whenClosed === "function") whenClosed();
+		return value;
+	});
+	return Object.assign(ended, { close: (value) => close(value), requestRender });
+}
 
 export const ui = {
 	select: (title, options, settings) =>
@@ -65,7 +119,7 @@ export const ui = {
 	setEditorText,
 	pasteToEditor,
 	getEditorText,
-	custom: (factory, options) => customComponent((tui, keybindings, done) => factory(tui, theme, keybindings, done), options),
+	custom: (first, second) => (typeof first === "function" ? customComponent((tui, keybindings, done) => first(tui, theme, keybindings, done), second) : showComponent(first, second)),
 	setFooter: (factory) =>
 		setLines("footer", factory, () => factory(createTui(), theme, footerData), (lines) => show("setFooter", { lines })),
 	setHeader: (factory) => setLines("header", factory, () => factory(createTui(), theme), (lines) => show("setHeader", { lines })),

@@ -220,6 +220,9 @@ impl Closure {
                 self.need(grant, file, Some(line), "a module that is chosen when the extension runs");
             }
         }
+        if let Some((name, line)) = uses.only_in_node {
+            self.need(Grant::Node, file, Some(line), &format!("import of {name}"));
+        }
         for Import { name, line } in uses.imports {
             match library_module(&name) {
                 Some(_) => {}
@@ -338,6 +341,8 @@ mod tests {
             ("const { SECRET } = process.env;", &[Environment]),
             ("run({ ...process.env });", &[Environment]),
             ("import http from 'node:http'; http.get('x');", &[Network, Node]),
+            ("import { getHeapSnapshot } from 'node:process'; getHeapSnapshot();", &[Node]),
+            ("import { Absent } from '@earendil-works/pi-tui'; Absent();", &[]),
             ("import(name);", &[ReadFiles, WriteFiles, RunPrograms, Network, Environment]),
         ] {
             assert_eq!(needs(source), expected, "{source}");

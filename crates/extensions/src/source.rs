@@ -97,12 +97,37 @@ fn named_files(folder: &Path) -> Option<Vec<PathBuf>> {
     Some(files.filter(|file| file.is_file()).collect())
 }
 
+/// Whether the `package.json` of a folder makes a file below it an extension of a package: it names the file, a folder around it or a pattern
+/// that starts like it, or it names none and the file is in `extensions`.
+fn has_extension(folder: &Path, entry: &Path) -> bool {
+    let manifest = std::fs::read(folder.join("package.json")).ok();
+    let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Value>(&json).ok()) else {
+        return false;
+    };
+    let has_keyword = || {
+        manifest["keywords"]
+            .as_array()
+            .is_some_and(|keywords| keywords.iter().any(|word| word == "pi-package"))
+    };
+    let Some(named) = manifest.pointer("/pi/extensions").and_then(Value::as_array) else {
+        let is_package = manifest["pi"].is_object() || has_keyword();
+        return is_package && entry.starts_with(folder.join("extensions"));
+    };
+    named.iter().filter_map(Value::as_str).filter(|name| !name.starts_with('!')).any(|name| {
+        let name = name.trim_start_matches("./");
+        let plain = name.split(['*', '?', '[', '{']).next().unwrap_or_default();
+        // Of a pattern, the folders before it count.
+        let plain =
+            if plain == name { plain } else { plain.rsplit_once('/').map_or("", |(folders, _)| folders) };
+        entry.starts_with(folder.join(plain.trim_end_matches('/')))
+    })
+}
+
 /// The folder from which an extension may load modules: that of the package that names its entry file, else its own folder or the one
 /// above if that has a `package.json`, but not above a folder named `extensions`, else the folder of its entry file.
 pub(crate) fn module_root(entry: &Path) -> PathBuf {
     let folder = entry.parent().unwrap_or(entry);
-    let names_entry =
-        |folder: &&Path| named_files(folder).is_some_and(|files| files.iter().any(|file| file == entry));
+    let names_entry = |folder: &&Path| has_extension(folder, entry);
     let above = folder.parent().filter(|_| !folder.ends_with("extensions"));
     let has_manifest = |folder: &&Path| folder.join("package.json").is_file();
     let nearest = || [Some(folder), above].into_iter().flatten().find(has_manifest);
@@ -147,5 +172,19 @@ mod tests {
         assert_eq!(module_root(&entry), entry.parent().unwrap());
         std::fs::write(&manifest, r#"{"pi":{"extensions":["./build/adapters/pi/x.js"]}}"#).unwrap();
         assert_eq!(module_root(&entry), folder.path());
+        // It may name a folder or a pattern, or follow the convention.
+        let entry = folder.path().join("extensions/one/index.ts");
+        for (json, is_its) in [
+            (r#"{"pi":{"extensions":["./extensions"]}}"#, true),
+            (r#"{"pi":{"extensions":["extensions/*/index.ts","!extensions/two"]}}"#, true),
+            (r#"{"pi":{"extensions":["./src"]}}"#, false),
+            (r#"{"pi":{"skills":["./skills"]}}"#, true),
+            (r#"{"keywords":["pi-package"]}"#, true),
+            ("{}", false),
+        ] {
+            std::fs::write(&manifest, json).unwrap();
+            let root = if is_its { folder.path() } else { entry.parent().unwrap() };
+            assert_eq!(module_root(&entry), root, "{json}");
+        }
     }
 }

@@ -24,6 +24,8 @@ pub struct Request {
     /// The session id, used as the key of the provider's prompt cache.
     pub session: Option<String>,
     pub cache: CacheRetention,
+    /// The body to send instead of the one that the other fields describe.
+    pub body: Option<Arc<Value>>,
     /// Sees the request over HTTP.
     pub observer: Option<Arc<dyn RequestObserver>>,
 }
@@ -31,8 +33,18 @@ pub struct Request {
 /// Requests are equal if their contents are, even if their observers differ.
 impl PartialEq for Request {
     fn eq(&self, other: &Request) -> bool {
-        let Request { model, system, messages, tools, thinking, max_tokens, session, cache, observer: _ } =
-            self;
+        let Request {
+            model,
+            system,
+            messages,
+            tools,
+            thinking,
+            max_tokens,
+            session,
+            cache,
+            body,
+            observer: _,
+        } = self;
         *model == other.model
             && *system == other.system
             && *messages == other.messages
@@ -41,6 +53,7 @@ impl PartialEq for Request {
             && *max_tokens == other.max_tokens
             && *session == other.session
             && *cache == other.cache
+            && *body == other.body
     }
 }
 
@@ -152,6 +165,7 @@ impl Request {
             max_tokens: None,
             session: None,
             cache: CacheRetention::default(),
+            body: None,
             observer: None,
         }
     }

@@ -12,9 +12,9 @@ use anyhow::Result;
 use osier_engine::{EngineConfig, Hooks, Session};
 use osier_extensions::{
     ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, ExtensionOrigin, ExtensionSource,
-    FlagValues, entry_files,
+    FlagValues,
 };
-use osier_settings::extensions::HomeCatalog;
+use osier_settings::extensions::{HomeCatalog, PackageContents, PackageSource};
 
 use crate::failure::{fail, usage_error};
 use crate::home::{self, Home};
@@ -63,7 +63,7 @@ pub(crate) fn register(
 ) -> Result<(Home, RunExtensions)> {
     let mut command_line = Vec::new();
     for path in &args.extensions {
-        command_line.extend(find(path)?);
+        command_line.extend(find(path, &home)?);
     }
     let discovers = !args.no_extensions && home.may_have_extensions();
     if command_line.is_empty() && !discovers {
@@ -93,12 +93,20 @@ fn launcher(home: &Home) -> ExtensionLauncher {
     ExtensionLauncher::Program((home.host.launcher)())
 }
 
-fn find(path: &Path) -> Result<Vec<ExtensionSource>> {
-    let path = home::cwd()?.join(path);
-    let files = entry_files(&path);
+/// The extensions of a file, a folder or a package. A package from npm or git is installed if it is not there yet, for this run only.
+fn find(path: &Path, home: &Home) -> Result<Vec<ExtensionSource>> {
+    let place = match path.to_str().and_then(PackageSource::parse) {
+        Some(source @ (PackageSource::Npm { .. } | PackageSource::Git { .. })) => {
+            install::find_or_install(&source, home)?
+        }
+        _ => home::cwd()?.join(path),
+    };
+    let files = PackageContents::read(&place).extensions;
     if files.is_empty() {
-        let name = sanitize_line(&path.to_string_lossy());
-        return Err(usage_error(format!("-e {name}: no extension there; name a .ts or .js file")));
+        let name = sanitize_line(&place.to_string_lossy());
+        return Err(usage_error(format!(
+            "-e {name}: no extension there; name a .ts or .js file, a package, npm:NAME or git:URL"
+        )));
     }
     let origin = ExtensionOrigin::CommandLine;
     Ok(files.into_iter().map(|path| ExtensionSource { path, origin }).collect())

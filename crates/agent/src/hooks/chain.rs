@@ -31,7 +31,10 @@ pub(crate) enum PromptOutcome {
 pub(crate) enum ToolCallOutcome {
     /// Run this call, which has the original arguments or changed ones.
     Run(ToolCall),
-    Blocked(String),
+    Blocked {
+        reason: String,
+        ends_turn: bool,
+    },
 }
 
 impl Hooks {
@@ -172,9 +175,10 @@ impl Hooks {
             match hook.ask("tool_call", ctx, hook.hook.before_tool_call(&call, ctx)).await {
                 Ok(ToolCallDecision::Continue) => {}
                 Ok(ToolCallDecision::Alter { arguments }) => call.arguments = arguments,
-                Ok(ToolCallDecision::Block { reason }) | Err(reason) => {
-                    return ToolCallOutcome::Blocked(reason);
+                Ok(ToolCallDecision::Block { reason, ends_turn }) => {
+                    return ToolCallOutcome::Blocked { reason, ends_turn };
                 }
+                Err(reason) => return ToolCallOutcome::Blocked { reason, ends_turn: false },
             }
         }
         ToolCallOutcome::Run(call)

@@ -211,8 +211,9 @@ pub enum ToolCallDecision {
     Continue,
     /// Run the call with these arguments. Later hooks and the user get them.
     Alter { arguments: Value },
-    /// Do not run the call. The model gets the reason, and later hooks are not asked.
-    Block { reason: String },
+    /// Do not run the call. The model gets the reason, and later hooks are not asked. The turn ends after it if `ends_turn`, and if all
+    /// other calls of the reply want that too.
+    Block { reason: String, ends_turn: bool },
 }
 
 /// Changes of a tool result. `None` fields stay as they are.

@@ -350,7 +350,7 @@ struct Blocking;
 #[async_trait]
 impl Hook for Blocking {
     async fn before_tool_call(&self, _: &ToolCall, _: &HookContext<'_>) -> HookResult<ToolCallDecision> {
-        Ok(ToolCallDecision::Block { reason: "not on Fridays".to_owned() })
+        Ok(ToolCallDecision::Block { reason: "not on Fridays".to_owned(), ends_turn: false })
     }
 }
 

@@ -4,8 +4,8 @@ import { notConstructible, unavailable } from "osier:modules/pi-coding-agent/una
 
 export {
 	bashExecutionToText, buildSessionContext, calculateContextTokens, collectEntriesForBranchSummary, compact, convertToLlm,
-	DEFAULT_COMPACTION_SETTINGS, DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, estimateTokens, findCutPoint, findTurnStartIndex, formatSize,
-	generateBranchSummary, generateSummary, getLastAssistantUsage, GREP_MAX_LINE_LENGTH, loadSkills, prepareBranchEntries,
+	DEFAULT_COMPACTION_SETTINGS, DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, estimateContextTokens, estimateTokens, findCutPoint, findTurnStartIndex, formatSize,
+	generateBranchSummary, generateSummary, getLastAssistantUsage, GREP_MAX_LINE_LENGTH, loadSkills, prepareBranchEntries, prepareCompaction,
 	serializeConversation, shouldCompact, truncateHead, truncateLine, truncateTail,
 } from "osier:modules/pi-coding-agent.js";
 export { uuidv7, uuidv7 as createSessionId } from "osier:modules/pi-ai.js";
@@ -26,11 +26,10 @@ export const agentLoopContinue = unavailable("agentLoopContinue");
 export const createBranchSummaryMessage = unavailable("createBranchSummaryMessage");
 export const createCompactionSummaryMessage = unavailable("createCompactionSummaryMessage");
 export const createCustomMessage = unavailable("createCustomMessage");
-export const estimateContextTokens = unavailable("estimateContextTokens");
 export const executeShellWithCapture = unavailable("executeShellWithCapture");
 export const formatPromptTemplateInvocation = unavailable("formatPromptTemplateInvocation");
 export const formatSkillInvocation = unavailable("formatSkillInvocation");
-export const formatSkillsForSystemPrompt = unavailable("formatSkillsForSystemPrompt");
+export { formatSkillsForPrompt as formatSkillsForSystemPrompt } from "osier:modules/pi-coding-agent/skills.js";
 export const getEntriesToFork = unavailable("getEntriesToFork");
 export const getFileSystemResultOrThrow = unavailable("getFileSystemResultOrThrow");
 export const getOrThrow = unavailable("getOrThrow");
@@ -39,7 +38,6 @@ export const loadPromptTemplates = unavailable("loadPromptTemplates");
 export const loadSourcedPromptTemplates = unavailable("loadSourcedPromptTemplates");
 export const loadSourcedSkills = unavailable("loadSourcedSkills");
 export const parseCommandArgs = unavailable("parseCommandArgs");
-export const prepareCompaction = unavailable("prepareCompaction");
 export const runAgentLoop = unavailable("runAgentLoop");
 export const runAgentLoopContinue = unavailable("runAgentLoopContinue");
 export const sanitizeBinaryOutput = unavailable("sanitizeBinaryOutput");
@@ -55,3 +53,6 @@ export const BRANCH_SUMMARY_PREFIX = "";
 export const BRANCH_SUMMARY_SUFFIX = "";
 export const COMPACTION_SUMMARY_PREFIX = "";
 export const COMPACTION_SUMMARY_SUFFIX = "";
+export const runToolCall = unavailable("runToolCall");
+export const setDefaultStreamFn = () => {};
+export const DEFAULT_AGENT_IDENTITY = {};

@@ -1,7 +1,8 @@
 // What extensions import from pi-ai. Model calls go through Osier, which has the keys.
 
-import { modelRegistry } from "osier:models.js";
-import { StringEnum, Type } from "osier:modules/typebox.js";
+import { requireModule } from "osier:commonjs.js";
+import { callModel, modelRegistry } from "osier:models.js";
+import { StringEnum, Type } from "osier:modules/typebox-builder.js";
 import { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream } from "osier:modules/pi-ai/stream.js";
 
 export { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream, StringEnum, Type };
@@ -10,33 +11,51 @@ export * from "osier:modules/pi-ai/names.js";
 
 export const complete = (model, context, options) => modelRegistry.complete(model, context, options);
 export const completeSimple = complete;
-/** The whole reply as a stream of events. */
+/** A reply as a stream of events, while it arrives. */
 export function stream(model, context, options) {
 	const events = createAssistantMessageEventStream();
-	complete(model, context, options).then(
+	let partial = emptyMessage(model);
+	const arguments_ = new Map();
+	const receive = (event) => {
+		// Another attempt begins from nothing.
+		if (event.type === "start") partial = emptyMessage(model);
+		else applyPiece(partial, arguments_, event);
+		events.push({ ...event, partial });
+	};
+	callModel(model, context, options, receive).then(
 		(message) => {
-			events.push({ type: "start", partial: { ...message, content: [] } });
-			for (const [contentIndex, block] of message.content.entries()) {
-				if (block.type === "text") {
-					events.push({ type: "text_start", contentIndex, partial: message });
-					events.push({ type: "text_delta", contentIndex, delta: block.text, partial: message });
-					events.push({ type: "text_end", contentIndex, content: block.text, partial: message });
-				} else if (block.type === "toolCall") {
-					events.push({ type: "toolcall_start", contentIndex, partial: message });
-					events.push({ type: "toolcall_end", contentIndex, toolCall: block, partial: message });
-				}
-			}
 			const failed = message.stopReason === "error" || message.stopReason === "aborted";
 			events.push(failed ? { type: "error", reason: message.stopReason, error: message } : { type: "done", reason: message.stopReason, message });
 			events.end(message);
 		},
 		(error) => {
-			const message = { role: "assistant", content: [], stopReason: options?.signal?.aborted ? "aborted" : "error", errorMessage: error.message, provider: model.provider, model: model.id, api: model.api, usage: emptyUsage(), timestamp: Date.now() };
+			const message = { ...emptyMessage(model), stopReason: options?.signal?.aborted ? "aborted" : "error", errorMessage: error.message };
 			events.push({ type: "error", reason: message.stopReason, error: message });
 			events.end(message);
 		},
 	);
 	return events;
+}
+
+const emptyMessage = (model) => ({ role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id, usage: emptyUsage(), stopReason: "stop", timestamp: Date.now() });
+
+/** Adds a piece to the message so far, and to the event what it completes. */
+function applyPiece({ content }, texts, event) {
+	const { type, contentIndex, delta } = event;
+	const [kind, step] = type.split("_");
+	if (step === "start") {
+		content[contentIndex] = { text: { type: "text", text: "" }, thinking: { type: "thinking", thinking: "" }, toolcall: { type: "toolCall", id: event.id, name: event.name, arguments: {} } }[kind];
+		texts.set(contentIndex, "");
+		return;
+	}
+	const block = content[contentIndex];
+	if (!block) return;
+	if (step === "delta" && kind === "toolcall") {
+		texts.set(contentIndex, texts.get(contentIndex) + delta);
+		block.arguments = parseStreamingJson(texts.get(contentIndex));
+	} else if (step === "delta") block[kind] += delta;
+	else if (kind === "toolcall") event.toolCall = block;
+	else event.content = block[kind];
 }
 export const streamSimple = stream;
 const emptyUsage = () => ({ input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } });
@@ -139,6 +158,6 @@ export const anthropicMessagesApi = unavailable("anthropicMessagesApi");
 export const openAIResponsesApi = unavailable("openAIResponsesApi");
 export const openAICompletionsApi = unavailable("openAICompletionsApi");
 export const createProvider = (definition) => definition;
-export const registerOAuthProvider = () => {};
+export const registerOAuthProvider = () => requireModule("osier:screen.js").unsupported("pi.registerOAuthProvider");
 export const getOAuthProvider = () => undefined;
 export const getOAuthProviders = () => [];

@@ -2,6 +2,7 @@
 
 import { requireModule } from "osier:commonjs.js";
 import { environment } from "osier:context.js";
+import { modelRegistry } from "osier:models.js";
 import { MemorySession } from "osier:modules/pi-coding-agent/memory-session.js";
 import { sessionManager } from "osier:session.js";
 
@@ -9,6 +10,12 @@ export * from "osier:modules/pi-coding-agent/text.js";
 export * from "osier:modules/pi-coding-agent/conversation.js";
 export * from "osier:modules/pi-coding-agent/built-in-tools.js";
 export * from "osier:modules/pi-coding-agent/components.js";
+export * from "osier:modules/pi-coding-agent/diff.js";
+export * from "osier:modules/pi-coding-agent/skills.js";
+export {
+	collectEntriesForBranchSummary, compact, DEFAULT_COMPACTION_SETTINGS, estimateContextTokens, findCutPoint, findTurnStartIndex, generateBranchSummary,
+	generateSummary, generateSummaryWithUsage, prepareBranchEntries, prepareCompaction,
+} from "osier:modules/pi-coding-agent/summaries.js";
 export * from "osier:modules/pi-coding-agent/sdk.js";
 export { theme } from "osier:theme.js";
 
@@ -122,8 +129,23 @@ export class SettingsManager {
 }
 export const getShellConfig = () => ({ shell: "/bin/sh", args: ["-c"] });
 export const getPackageDir = () => environment().agentDir;
-export const loadSkills = () => ({ skills: [], diagnostics: [] });
-export const formatSkillsForPrompt = () => "";
+
+/** The model that the text of a command line means: `provider/id`, an id, or a part of an id or a name, and perhaps a thinking level. */
+export function resolveCliModel({ cliProvider, cliModel }) {
+	const fail = (error) => ({ model: undefined, warning: undefined, error });
+	if (!cliModel) return { model: undefined, warning: undefined, error: undefined };
+	const models = modelRegistry.getAvailable().filter(({ provider }) => !cliProvider || provider === cliProvider);
+	const find = (text) => {
+		const wanted = text.toLowerCase();
+		const names = ({ provider, id, name }) => [`${provider}/${id}`, id, name ?? id].map((known) => known.toLowerCase());
+		return models.find((model) => names(model).includes(wanted)) ?? models.find((model) => names(model).some((known) => known.includes(wanted)));
+	};
+	const [, before, level] = cliModel.match(/^(.+):(off|minimal|low|medium|high|xhigh|max)$/) ?? [];
+	const exact = find(cliModel);
+	const model = exact ?? (before && find(before));
+	if (!model) return fail(`Model "${cliProvider ? `${cliProvider}/` : ""}${cliModel}" not found.`);
+	return { model, thinkingLevel: exact ? undefined : level, warning: undefined, error: undefined };
+}
 export const getProjectConfigDir = (cwd) => `${cwd}/${CONFIG_DIR_NAME}`;
 export const getReadmePath = () => `${getPackageDir()}/README.md`;
 export const getDocsPath = () => `${getPackageDir()}/docs`;

@@ -10,4 +10,5 @@ export * from "osier:modules/pi-tui/editor.js";
 export * from "osier:modules/pi-tui/markdown.js";
 export * from "osier:modules/pi-tui/loader.js";
 export * from "osier:modules/pi-tui/keybindings.js";
+export * from "osier:modules/pi-tui/colors.js";
 export * from "osier:modules/pi-tui/unavailable.js";

@@ -74,4 +74,30 @@ export const toNamespacedPath = (path) => path;
 
 export const posix = { sep, delimiter, normalize, isAbsolute, join, resolve, dirname, basename, extname, relative, parse, format, toNamespacedPath };
 posix.posix = posix;
+
+/** Paths of Windows, for extensions that take them apart. They may have slashes of both kinds. */
+const slashes = (path) => String(path).replaceAll("\\", "/");
+const backslashes = (path) => path.replaceAll("/", "\\");
+const drive = (path) => path.match(/^[a-z]:/i)?.[0] ?? "";
+/** A function of `posix` without the drive, which comes before the result. */
+const onWindows = (run) => (path, ...rest) => drive(path) + backslashes(run(slashes(path).slice(drive(path).length), ...rest.map(slashes)));
+const part = (run) => (path, ...rest) => run(slashes(path), ...rest);
+export const win32 = {
+	sep: "\\",
+	delimiter: ";",
+	normalize: onWindows(normalize),
+	join: onWindows(join),
+	dirname: onWindows(dirname),
+	resolve: onWindows(resolve),
+	isAbsolute: (path) => /^([a-z]:)?\//i.test(slashes(path)),
+	basename: part(basename),
+	extname: part(extname),
+	relative: (from, to) => backslashes(relative(slashes(from), slashes(to))),
+	parse: (path) => parse(slashes(path)),
+	format: (parts) => backslashes(format(parts)),
+	toNamespacedPath,
+	posix,
+};
+win32.win32 = win32;
+posix.win32 = win32;
 export default posix;

@@ -61,10 +61,11 @@ function createLoader(helper, fs, { fileURLToPath, pathToFileURL }) {
 			case "json":
 				// `require` reads JSON by itself.
 				return context.conditions?.includes("require") ? next(url, context) : { format: "module", source: `export default JSON.parse(${JSON.stringify(read())});`, shortCircuit: true };
+			case "mjs":
 			case "js": {
 				// As in pi, a file of an extension may be a module without saying so in a package.json.
 				const source = file.includes("/node_modules/") ? "" : read();
-				return isModule(source) ? { format: "module", source, shortCircuit: true } : next(url, context);
+				return isModule(source) ? { format: "module", source: helper("declareMissing", { path: file, source }), shortCircuit: true } : next(url, context);
 			}
 			default:
 				return next(url, context);

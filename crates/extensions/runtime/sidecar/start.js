@@ -91,7 +91,7 @@ const text = {
 	},
 	segments: (value, granularity) => json([...new Intl.Segmenter("en", { granularity }).segment(value)].map(({ index, segment, isWordLike }) => [index, segment, !!isWordLike])),
 };
-for (const name of ["truncate", "slice", "wrap", "markdown"]) text[name] = (...args) => helper("text", { name, args });
+for (const name of ["truncate", "slice", "wrap", "markdown", "highlight"]) text[name] = (...args) => helper("text", { name, args });
 
 globalThis.__native = {
 	text,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::probe::{self, ProbeParams};
-use super::{handler_parameter, markdown, resolve, runtime_library, strip, text};
+use super::{handler_parameter, highlight, markdown, resolve, runtime_library, strip, text};
 
 /// The answer to a request, or `None` if the method is not one of the helper's.
 pub(super) fn answer(method: &str, params: &RawValue) -> Option<Result<Value, String>> {
@@ -22,6 +22,9 @@ pub(super) fn answer(method: &str, params: &RawValue) -> Option<Result<Value, St
             read(params).and_then(|Source { path, source }| strip::strip(&path, &source).map(Value::String))
         }
         "isContext" => read(params).map(|handler: String| json!(handler_parameter::is_context(&handler))),
+        "declareMissing" => {
+            read(params).map(|Source { path, source }| json!(strip::declare_missing_imports(&path, source)))
+        }
         "text" => read(params).and_then(text_function),
         "probe" => read(params).map(|params: ProbeParams| json!(probe::probe(&params))),
         _ => return None,
@@ -52,6 +55,7 @@ enum TextFunction {
     Slice(String, usize, usize, bool),
     Wrap(String, usize),
     Markdown((String,)),
+    Highlight(String, String),
 }
 
 /// The functions of `native.text` that Node lacks.
@@ -66,6 +70,7 @@ fn text_function(function: TextFunction) -> Result<Value, String> {
         }
         TextFunction::Wrap(value, max) => json!(text::wrap(&value, max)),
         TextFunction::Markdown((value,)) => json!(markdown::parse(&value)),
+        TextFunction::Highlight(code, language) => json!(highlight::tokens(&code, &language)),
     })
 }
 
@@ -82,6 +87,8 @@ mod tests {
     fn node_gets_text_functions_and_stripped_sources() {
         assert_eq!(answered("text", json!({ "name": "width", "args": ["日本"] })), 4);
         assert_eq!(answered("text", json!({ "name": "wrap", "args": ["a b", 1] })), json!(["a", "b"]));
+        let code = json!({ "path": "/x/a.js", "source": "import { Text, Absent as B } from '@earendil-works/pi-tui';" });
+        assert_eq!(answered("declareMissing", code), "import { Text } from '@earendil-works/pi-tui'; var B;");
         assert_eq!(answered("libraryModule", json!("@mariozechner/pi-tui")), "osier:modules/pi-tui.js");
         let code = answered("strip", json!({ "path": "/x/a.ts", "source": "const a: number = 1;" }));
         assert_eq!(code, "const a         = 1;");

@@ -8,7 +8,7 @@ use rquickjs::module::Declared;
 use rquickjs::{CatchResultExt, Ctx, Error, Module};
 
 use super::primitives::RuntimeState;
-use super::strip::strip;
+use super::strip::{declare_missing_imports, strip};
 use super::{commonjs, runtime_library};
 
 /// The largest file that is loaded as a module.
@@ -47,7 +47,7 @@ impl Loader for ModuleLoader {
                 let (exported, names) = commonjs::exports(ctx, name)?;
                 (commonjs::module_of_value(&names), Some(exported))
             }
-            _ => (source, None),
+            _ => (declare_missing_imports(path, source), None),
         };
         let module = Module::declare(ctx.clone(), name, code)?;
         let meta = module.meta()?;

@@ -64,7 +64,20 @@ pub(crate) fn find_file(base: &str, name: &str) -> Option<PathBuf> {
         _ if name.starts_with("./") || name.starts_with("../") || name == "." || name == ".." => {
             find_path(&normalize(&folder.join(name)))
         }
+        _ if name.starts_with('#') => find_own_import(folder, name),
         _ => find_package(folder, name),
+    }
+}
+
+/// A name that starts with `#`: the `package.json` around the file says in `imports` what it means.
+fn find_own_import(folder: &Path, name: &str) -> Option<PathBuf> {
+    let named = |folder: &Path| Some((folder.to_owned(), std::fs::read(folder.join("package.json")).ok()?));
+    let (root, manifest) = folder.ancestors().find_map(named)?;
+    let manifest: Value = serde_json::from_slice(&manifest).ok()?;
+    let target = find_target(manifest.get("imports")?.as_object()?, name)?;
+    match target.starts_with('.') {
+        true => find_path(&normalize(&root.join(target))),
+        false => find_package(&root, &target),
     }
 }
 
@@ -113,7 +126,11 @@ fn find_export(exports: &Value, path: &str) -> Option<String> {
     if !has_paths {
         return (path == ".").then(|| choose_condition(exports)).flatten();
     }
-    let map = exports.as_object()?;
+    find_target(exports.as_object()?, path)
+}
+
+/// What a map of names and patterns says about a name.
+fn find_target(map: &serde_json::Map<String, Value>, path: &str) -> Option<String> {
     if let Some(target) = map.get(path) {
         return choose_condition(target);
     }
@@ -196,5 +213,27 @@ mod tests {
             assert_eq!(find_file(&base, name), Some(folder.path().join("node_modules").join(file)), "{name}");
         }
         assert_eq!(find_file(&base, "unknown"), None);
+    }
+
+    #[test]
+    fn names_with_a_hash_are_those_of_the_own_package() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: String| {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let imports =
+            json!({ "#src/*": "./src/*.ts", "#one": { "default": "./src/one.ts" }, "#other": "plain" });
+        write("package.json", json!({ "imports": imports }).to_string());
+        write("src/one.ts", String::new());
+        write("node_modules/plain/index.js", String::new());
+        let base = folder.path().join("src/deep/main.ts").to_string_lossy().into_owned();
+        for (name, file) in
+            [("#src/one", "src/one.ts"), ("#one", "src/one.ts"), ("#other", "node_modules/plain/index.js")]
+        {
+            assert_eq!(find_file(&base, name), Some(folder.path().join(file)), "{name}");
+        }
+        assert_eq!(find_file(&base, "#none"), None);
     }
 }

@@ -5,6 +5,7 @@
 mod edits;
 mod enums;
 mod erase;
+mod missing_imports;
 mod names;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use oxc_parser::Parser;
 use oxc_span::SourceType;
 
 use erase::TypeEraser;
+pub(crate) use missing_imports::declare_missing_imports;
 use names::ValueNames;
 
 /// Removes the types of a source file. The error names the line.

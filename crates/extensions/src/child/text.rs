@@ -394,6 +394,8 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
         |text: String, granularity: String| serde_json::json!(segments(&text, &granularity)).to_string();
     text.set("segments", Func::from(split))?;
     text.set("markdown", Func::from(|text: String| super::markdown::parse(&text)))?;
+    let highlight = |code: String, language: String| super::highlight::tokens(&code, &language);
+    text.set("highlight", Func::from(highlight))?;
     let to_bytes = |ctx: Ctx<'js>, text: rquickjs::String<'js>, encoding: String| {
         // A text may contain half of a surrogate pair, which UTF-8 lacks.
         let text = text.to_string().unwrap_or_default();

@@ -55,6 +55,7 @@ enum InputAnswer {
 struct ToolCallAnswer {
     block: bool,
     reason: Option<String>,
+    terminate: bool,
     input: Value,
 }
 
@@ -148,8 +149,9 @@ impl Hook for ExtensionHost {
         ctx: &HookContext<'_>,
     ) -> HookResult<CompactionDecision> {
         let name = "session_before_compact";
-        let event = compaction_event(name, preparation);
-        Ok(self.extensions(ctx).await.ask_before(name, &event, ctx.cancel).await.unwrap_or_default())
+        let extensions = self.extensions(ctx).await;
+        let event = compaction_event(name, preparation, extensions.compaction_settings().await);
+        Ok(extensions.ask_before(name, &event, ctx.cancel).await.unwrap_or_default())
     }
 
     async fn before_fork(
@@ -215,6 +217,10 @@ impl Hook for ExtensionHost {
                 "sections": sections,
                 "selectedTools": super::session_calls::active_tools(&extensions),
                 "cwd": extensions.session.header().cwd,
+                "toolSnippets": extensions.tool_snippets(),
+                "toolGuidelines": extensions.tool_guidelines(),
+                "hiddenTools": [],
+                "appendSystemPrompt": "",
                 "promptGuidelines": [],
                 "contextFiles": [],
                 "skills": [],
@@ -281,13 +287,16 @@ impl Hook for ExtensionHost {
             let event = json!({ "type": name, "toolName": call.name, "toolCallId": call.id, "input": input });
             let answer = match handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await {
                 Ok(answer) => answer.unwrap_or_default(),
-                Err(failure) => return Ok(ToolCallDecision::Block { reason: failure.message }),
+                Err(Failure { message: reason, .. }) => {
+                    return Ok(ToolCallDecision::Block { reason, ends_turn: false });
+                }
             };
             let Some(answer) = extensions.read_answer::<ToolCallAnswer>(&handler, name, answer) else {
-                return Ok(ToolCallDecision::Block { reason: String::new() });
+                return Ok(ToolCallDecision::Block { reason: String::new(), ends_turn: false });
             };
             if answer.block {
-                return Ok(ToolCallDecision::Block { reason: answer.reason.unwrap_or_default() });
+                let reason = answer.reason.unwrap_or_default();
+                return Ok(ToolCallDecision::Block { reason, ends_turn: answer.terminate });
             }
             input = answer.input;
         }
@@ -387,7 +396,8 @@ impl Hook for ExtensionHost {
         if is_shared {
             return Ok(());
         }
-        extensions.observe(event.name(), || super::observed::to_event(event)).await;
+        let describe = |name: &str| super::model_calls::describe_named(&extensions, name);
+        extensions.observe(event.name(), || super::observed::to_event(event, describe)).await;
         match event {
             HookEvent::AgentStarted { previous_session_file, .. } => {
                 extensions.discover_resources("startup").await;
@@ -457,8 +467,12 @@ fn replace_sections(prompt: &str, old: &Map<String, Value>, new: &Map<String, Va
     prompt
 }
 
-/// A request as handlers see it: the parts that all providers have.
+/// A request as handlers see it: the body that is sent, or the parts of the request if nothing is sent over HTTP.
 fn request_payload(request: &Request) -> Value {
+    osier_model::body_json(request).unwrap_or_else(|| plain_payload(request))
+}
+
+fn plain_payload(request: &Request) -> Value {
     json!({
         "model": request.model.id,
         "system": request.system,
@@ -468,9 +482,16 @@ fn request_payload(request: &Request) -> Value {
     })
 }
 
-/// The request with the parts that a handler returned.
+/// The request with what a handler returned: the whole body, or the parts that it changed.
 fn read_payload(request: &Request, payload: &Value) -> Result<Request, String> {
     let mut request = request.clone();
+    if osier_model::body_json(&request).is_some() {
+        if !payload.is_object() {
+            return Err("the body of a request is an object".to_owned());
+        }
+        request.body = Some(Arc::new(payload.clone()));
+        return Ok(request);
+    }
     if let Some(system) = payload["system"].as_str() {
         system.clone_into(&mut request.system);
     }
@@ -501,7 +522,7 @@ fn turn_event(name: &str, message: &Value) -> Value {
     event
 }
 
-fn compaction_event(name: &str, preparation: &CompactionPreparation) -> Value {
+fn compaction_event(name: &str, preparation: &CompactionPreparation, settings: Value) -> Value {
     let prefix = &preparation.turn_prefix;
     let before_prefix: Vec<&String> =
         preparation.entries_to_summarize.iter().filter(|id| !prefix.contains(id)).collect();
@@ -514,6 +535,7 @@ fn compaction_event(name: &str, preparation: &CompactionPreparation) -> Value {
         "previousSummary": preparation.previous_summary,
     });
     remove_nulls(&mut inner, &["previousSummary"]);
+    inner["settings"] = settings;
     let mut event = json!({
         "type": name,
         "preparation": inner,

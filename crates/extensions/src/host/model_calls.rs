@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::ExtensionCall;
+use super::extension::Extension;
+use super::session::SessionExtensions;
 use crate::frame::Failure;
 
 /// A model as pi describes it.
@@ -32,6 +34,12 @@ fn worker(call: &ExtensionCall) -> Result<Worker, Failure> {
     call.session.worker().ok_or_else(|| Failure::new("no agent works in this session"))
 }
 
+/// A model by its full name, if it can be used.
+pub(super) fn describe_named(session: &SessionExtensions, name: &str) -> Option<Value> {
+    let model = session.worker()?.config().model_lookup.find(name).ok()?;
+    Some(describe(&model))
+}
+
 /// The models that can be used now.
 pub(super) fn list(call: &ExtensionCall) -> Value {
     let Some(worker) = call.session.worker() else { return json!([]) };
@@ -48,6 +56,8 @@ struct CompleteParams {
     tools: Vec<ToolSpec>,
     max_tokens: Option<u64>,
     thinking: Option<String>,
+    /// The extension gets the pieces of the reply under this number while they arrive.
+    stream: Option<u64>,
 }
 
 /// Calls a model. A failure is a message with the reason, as in pi.
@@ -79,6 +89,9 @@ pub(super) async fn complete(call: &ExtensionCall) -> Result<Value, Failure> {
         let delta = deltas.next().await;
         let delta = delta.unwrap_or_else(|| reply.end_without_final_delta(call.cancel.is_cancelled()));
         reply.apply(&delta);
+        if let (Some(stream), Some(event)) = (params.stream, piece(&delta)) {
+            call.extension.notice("models.events", &json!({ "stream": stream, "event": event }));
+        }
         match delta {
             Delta::Retrying { usage: lost, .. } => {
                 usage += lost;
@@ -92,8 +105,30 @@ pub(super) async fn complete(call: &ExtensionCall) -> Result<Value, Failure> {
             _ => {}
         }
     };
-    store_usage(call, &model, usage, requests).await;
+    store_usage(&call.session, &call.extension, &model, usage, requests).await;
     Ok(json!(Message::Assistant(*message)))
+}
+
+/// A piece of a reply in the words of pi's streams. The library adds the message so far.
+fn piece(delta: &Delta) -> Option<Value> {
+    let at = |kind: &str, block: usize| json!({ "type": kind, "contentIndex": block });
+    let with =
+        |kind: &str, block: usize, text: &str| json!({ "type": kind, "contentIndex": block, "delta": text });
+    Some(match delta {
+        Delta::Start { .. } => json!({ "type": "start" }),
+        Delta::TextStart { block } => at("text_start", *block),
+        Delta::Text { block, text } => with("text_delta", *block, text),
+        Delta::TextEnd { block, .. } => at("text_end", *block),
+        Delta::ThinkingStart { block } => at("thinking_start", *block),
+        Delta::Thinking { block, text } => with("thinking_delta", *block, text),
+        Delta::ThinkingEnd { block, .. } => at("thinking_end", *block),
+        Delta::ToolCallStart { block, id, name } => {
+            json!({ "type": "toolcall_start", "contentIndex": block, "id": id, "name": name })
+        }
+        Delta::ToolCallArguments { block, json } => with("toolcall_delta", *block, json),
+        Delta::ToolCallEnd { block, .. } => at("toolcall_end", *block),
+        Delta::Retrying { .. } | Delta::Usage(_) | Delta::Done(_) | Delta::Failed(..) => return None,
+    })
 }
 
 /// Milliseconds since 1970.
@@ -102,14 +137,28 @@ pub(super) fn now() -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-async fn store_usage(call: &ExtensionCall, model: &ModelInfo, mut usage: TokenUsage, requests: u64) {
+/// Stores what a tool of an extension says it used. It is counted as a call of the current model.
+pub(super) async fn store_tool_usage(session: &SessionExtensions, extension: &Extension, usage: TokenUsage) {
+    let Some(worker) = session.worker() else { return };
+    if let Ok(choice) = worker.model_choice().await {
+        store_usage(session, extension, &choice.model, usage, 1).await;
+    }
+}
+
+async fn store_usage(
+    session: &SessionExtensions,
+    extension: &Extension,
+    model: &ModelInfo,
+    mut usage: TokenUsage,
+    requests: u64,
+) {
     if usage.total_tokens == 0 {
         return;
     }
     if usage.cost.total == 0.0 {
         usage.cost = model.price.cost(&usage);
     }
-    let name = call.extension.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = extension.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let mut entry = json!({
         "type": "usage",
         "kind": "extension",
@@ -121,7 +170,7 @@ async fn store_usage(call: &ExtensionCall, model: &ModelInfo, mut usage: TokenUs
     if requests > 1 {
         entry["usage"]["requests"] = json!(requests);
     }
-    if let Err(error) = call.session.session.append_entry(entry.to_string().as_bytes()).await {
+    if let Err(error) = session.session.append_entry(entry.to_string().as_bytes()).await {
         tracing::warn!(error = %osier_engine::error_chain(&error), "cannot store the cost of an extension's model call");
     }
 }

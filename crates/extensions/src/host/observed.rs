@@ -5,14 +5,15 @@ use serde_json::{Value, json};
 
 use super::hook::remove_nulls;
 
-/// The event for handlers. `runtime/events.js` completes it.
-pub(super) fn to_event(event: &HookEvent) -> Value {
+/// The event for handlers. `runtime/events.js` completes it. `describe` knows the models by their full names.
+pub(super) fn to_event(event: &HookEvent, describe: impl Fn(&str) -> Option<Value>) -> Value {
     let mut value = json!(event);
     match event {
         HookEvent::SessionSwitched { .. } => remove_nulls(&mut value, &["previousSessionFile"]),
         HookEvent::ModelChanged { model, previous_model } => {
-            value["model"] = model_reference(model);
-            value["previousModel"] = model_reference(previous_model);
+            let described = |name: &str| describe(name).unwrap_or_else(|| model_reference(name));
+            value["model"] = described(model);
+            value["previousModel"] = described(previous_model);
             value["source"] = json!("set");
         }
         _ => {}

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use osier_agent::Worker;
 use osier_agent::hooks::HookCommand;
+use osier_agent::{CompactionConfig, Worker};
 use osier_protocol::query::{CommandSource, PromptCommand};
 use osier_protocol::{
     ClientCommand, CommandReply, CustomMessage, Image, MessageContent, MoveCommand, MoveReply, Prompt,
@@ -11,12 +11,13 @@ use osier_protocol::{
 };
 use osier_session::{CommitOutcome, Session};
 use osier_store::StoreError;
+use osier_tree::compaction_cut::ContextLimits;
 use osier_tree::{EntryId, Seq};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::calls::ExtensionCall;
-use super::extension::Extension;
+use super::extension::{Extension, RegisteredTool};
 use super::hook::remove_nulls;
 use super::process::RequestResult;
 use super::session::SessionExtensions;
@@ -237,8 +238,65 @@ pub(super) fn active_tools(session: &SessionExtensions) -> Vec<String> {
 }
 
 fn all_tools(session: &SessionExtensions) -> Value {
-    let describe = |spec: &osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
+    let owner = |name: &str| {
+        session.running().find_map(|extension| {
+            let tools = &extension.registrations().tools;
+            Some((extension.clone(), tools.iter().find(|tool| tool.name == name)?.clone()))
+        })
+    };
+    let describe = |spec: &osier_tools::ToolSpec| {
+        let mut tool = json!({
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "exposure": "direct",
+            "sourceInfo": {
+                "path": format!("<builtin:{}>", spec.name),
+                "source": "builtin",
+                "scope": "temporary",
+                "origin": "top-level",
+            },
+        });
+        if let Some((extension, registered)) = owner(&spec.name) {
+            tool["sourceInfo"] = source_info(&extension);
+            if let Some(guidelines) = registered.prompt_guidelines {
+                tool["promptGuidelines"] = json!(guidelines);
+            }
+        }
+        tool
+    };
     session.all_tools().iter().map(describe).collect()
+}
+
+impl SessionExtensions {
+    /// What the tools of extensions say about themselves in the system prompt, by their names.
+    pub(super) fn tool_snippets(&self) -> Value {
+        self.describe_tools(|tool| tool.prompt_snippet.map(Value::from))
+    }
+
+    pub(super) fn tool_guidelines(&self) -> Value {
+        self.describe_tools(|tool| tool.prompt_guidelines.map(Value::from))
+    }
+
+    fn describe_tools(&self, part: impl Fn(RegisteredTool) -> Option<Value>) -> Value {
+        let tools = self.running().flat_map(|extension| extension.registrations().tools.clone());
+        let described = tools.filter_map(|tool| Some((tool.name.clone(), part(tool)?)));
+        Value::Object(described.collect())
+    }
+
+    /// The settings of compaction in the words of pi.
+    pub(super) async fn compaction_settings(&self) -> Value {
+        let Some(worker) = self.worker() else { return Value::Null };
+        let Ok(choice) = worker.model_choice().await else { return Value::Null };
+        let CompactionConfig { automatic, reserve, keep_recent } = worker.config().compaction;
+        let usual = ContextLimits::new(choice.model.context_window, Some(choice.model.max_output));
+        let limits = ContextLimits { reserve, keep_recent, ..usual };
+        json!({
+            "enabled": automatic,
+            "reserveTokens": limits.window.saturating_sub(limits.threshold()),
+            "keepRecentTokens": limits.keep_recent(),
+        })
+    }
 }
 
 /// Extensions do not see what is built in, as in pi.

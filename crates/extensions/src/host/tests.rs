@@ -1,5 +1,6 @@
 //! Extensions in an engine with a scripted model. They run in a thread of the test.
 
+mod api_members;
 mod branching;
 mod components;
 mod examples;

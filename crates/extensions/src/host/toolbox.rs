@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
+use osier_model::TokenUsage;
 use osier_tools::{
     Preview, ProposedChange, ResultBlock, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec, Toolbox,
 };
@@ -31,6 +32,8 @@ struct ToolResult {
     details: Value,
     is_error: bool,
     terminate: bool,
+    /// What the tool used of models outside Osier.
+    usage: Option<TokenUsage>,
 }
 
 impl ExtendedTools {
@@ -97,7 +100,10 @@ impl Toolbox for ExtendedTools {
         let result = extension.request("tool", &params, TimeLimit::None, &ctx.cancel).await;
         updates().remove(&token);
         let outcome = match result.map(|raw| serde_json::from_str::<ToolResult>(raw.get())) {
-            Ok(Ok(ToolResult { content, details, is_error, terminate })) => {
+            Ok(Ok(ToolResult { content, details, is_error, terminate, usage })) => {
+                if let Some(usage) = usage {
+                    super::model_calls::store_tool_usage(&session, &extension, usage).await;
+                }
                 ToolOutcome { content, details, is_error, ends_turn: terminate }
             }
             Ok(Err(error)) => {

@@ -14,7 +14,7 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
-use crate::child::{library_module, strip};
+use crate::child::{lacks_export, library_module, strip};
 use crate::grants::Grant;
 use crate::host::PLAIN_VARIABLES;
 use crate::inspect::FlagKind;
@@ -106,6 +106,9 @@ const TOOL_FACTORIES: &[(&str, &[Grant])] = &[
     ("createLs", &[Grant::ReadFiles]),
     ("createRead", &[Grant::ReadFiles]),
     ("createWrite", &[Grant::WriteFiles]),
+    ("hasTrustRequiringProjectResources", &[Grant::ReadFiles]),
+    ("loadProjectContextFiles", &[Grant::ReadFiles]),
+    ("loadSkills", &[Grant::ReadFiles]),
 ];
 
 /// An imported module.
@@ -119,6 +122,8 @@ pub(super) struct Import {
 #[derive(Debug, Default)]
 pub(super) struct SourceUses {
     pub(super) imports: Vec<Import>,
+    /// The first import of something that a module of Node has and Osier's does not, and its line.
+    pub(super) only_in_node: Option<(String, u32)>,
     pub(super) needs: BTreeMap<Grant, (u32, String)>,
     /// The flags that it registers.
     pub(super) flags: BTreeMap<String, FlagKind>,
@@ -161,6 +166,7 @@ pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String>
     let lines = LineNumbers::new(&code);
     Ok(SourceUses {
         imports: finder.imports.into_iter().map(|(name, at)| Import { name, line: lines.line(at) }).collect(),
+        only_in_node: finder.only_in_node.map(|(name, at)| (name, lines.line(at))),
         needs: finder.needs.into_iter().map(|(grant, (at, code))| (grant, (lines.line(at), code))).collect(),
         flags: finder.flags,
         dynamic: finder.dynamic.map(|at| lines.line(at)),
@@ -208,6 +214,7 @@ fn literal_property<'a>(call: &'a CallExpression<'_>, name: &str) -> Option<&'a 
 #[derive(Debug, Default)]
 struct UseFinder {
     imports: Vec<(String, u32)>,
+    only_in_node: Option<(String, u32)>,
     needs: BTreeMap<Grant, (u32, String)>,
     flags: BTreeMap<String, FlagKind>,
     dynamic: Option<u32>,
@@ -255,6 +262,14 @@ impl UseFinder {
                 self.need(Grant::Network, at, format!("import of {name}"));
             }
             _ => {}
+        }
+    }
+
+    /// Without its export, a module cannot be imported.
+    fn find_in_node(&mut self, module: &str, member: &str, at: u32) {
+        let of_node = library_module(module).filter(|module| module.starts_with("osier:node/"));
+        if of_node.is_some_and(|library| lacks_export(&library, member)) {
+            self.only_in_node.get_or_insert_with(|| (format!("{member} of {module}"), at));
         }
     }
 
@@ -410,6 +425,7 @@ impl<'a> Visit<'a> for UseFinder {
         for specifier in import.specifiers.iter().flatten() {
             match specifier {
                 ImportDeclarationSpecifier::ImportSpecifier(named) if named.imported.name() != "default" => {
+                    self.find_in_node(module, &named.imported.name(), at);
                     self.use_member(module, &named.imported.name(), at);
                 }
                 other => self.bind(&other.local().name, module, at),

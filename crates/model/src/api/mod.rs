@@ -61,13 +61,17 @@ pub(crate) trait EventReader: Send {
 
 /// Builds the HTTP request; `None` for models without a wire protocol.
 pub(crate) fn build_request(request: &Request) -> Option<HttpRequest> {
-    match request.model.api {
-        Api::AnthropicMessages => Some(anthropic_messages::build_request(request)),
-        Api::OpenaiCompletions => Some(openai_completions::build_request(request)),
-        Api::OpenaiResponses => Some(openai_responses::build_request(request)),
-        Api::GoogleGenerativeAi => Some(google_generative_ai::build_request(request)),
-        Api::Offline | Api::Extension | Api::Scripted => None,
+    let mut built = match request.model.api {
+        Api::AnthropicMessages => anthropic_messages::build_request(request),
+        Api::OpenaiCompletions => openai_completions::build_request(request),
+        Api::OpenaiResponses => openai_responses::build_request(request),
+        Api::GoogleGenerativeAi => google_generative_ai::build_request(request),
+        Api::Offline | Api::Extension | Api::Scripted => return None,
+    };
+    if let Some(body) = &request.body {
+        built.body = RequestBody::Text(body.to_string());
     }
+    Some(built)
 }
 
 pub(crate) fn event_reader(request: &Request) -> Option<Box<dyn EventReader>> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use osier_settings::extensions::{PackageRecord, PackageSource};
+use osier_settings::extensions::{PackageContents, PackageRecord, PackageSource};
 
 use crate::failure::fail;
 use crate::home::{self, Home};
@@ -27,6 +27,23 @@ pub(super) fn install(source: &PackageSource, home: &Home, scripts: bool) -> Res
         }
         _ => bail!("the package has no folder"),
     }
+}
+
+/// The folder of a package, which is installed only if it is not there.
+pub(super) fn find_or_install(source: &PackageSource, home: &Home) -> Result<PathBuf> {
+    let folder = source.folder_name().map(|name| packages(home).join(name));
+    let installed = match (source, &folder) {
+        (PackageSource::Npm { name, version }, Some(folder)) => {
+            let folder = folder.join("node_modules").join(name);
+            let known = PackageContents::read(&folder).version;
+            (known.is_some() && (version.is_none() || *version == known)).then_some(folder)
+        }
+        (PackageSource::Git { reference: None, .. }, Some(folder)) => {
+            Some(folder.clone()).filter(|folder| folder.is_dir())
+        }
+        _ => None,
+    };
+    installed.map_or_else(|| install(source, home, false), Ok)
 }
 
 fn packages(home: &Home) -> PathBuf {

@@ -1,6 +1,6 @@
 // Names of pi-ai that few extensions use. The functions for one kind of provider call the model through Osier, as all others do.
 
-import { stream, streamSimple } from "osier:modules/pi-ai.js";
+import { getModel, getModels, getProviders, parseStreamingJson, stream, streamSimple } from "osier:modules/pi-ai.js";
 import { validateToolArguments } from "osier:tools.js";
 import { notConstructible, unavailable } from "osier:modules/pi-coding-agent/unavailable.js";
 
@@ -85,6 +85,73 @@ export const clearApiProviders = () => {};
 export const createAssistantMessageDiagnostic = unavailable("createAssistantMessageDiagnostic");
 export const extractDiagnosticError = () => undefined;
 export const getOverflowPatterns = () => [];
-export const parseJsonWithRepair = (text) => JSON.parse(text);
-export const repairJson = (text) => text;
+/** Puts a backslash before characters in strings that JSON does not allow there. */
+export const repairJson = (text) => {
+	let inString = false;
+	return String(text).replace(/\\["\\/bfnrt]|\\u[0-9a-f]{4}|[^]/gi, (piece) => {
+		if (piece === '"') inString = !inString;
+		if (!inString || piece.length > 1) return piece;
+		if (piece === "\\") return "\\\\";
+		return piece < " " ? JSON.stringify(piece).slice(1, -1) : piece;
+	});
+};
+export const parseJsonWithRepair = (text) => {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return JSON.parse(repairJson(text));
+	}
+};
+export const parseToolCallArguments = (text) => {
+	try {
+		return parseJsonWithRepair(text || "{}");
+	} catch {
+		return parseStreamingJson(text);
+	}
+};
 export const validateToolCall = (tools, call) => validateToolArguments(tools.find(({ name }) => name === call.name) ?? { name: call.name }, call);
+
+export const AI_TELEMETRY_SCHEMA = {};
+export const PI_ATTRIBUTION = {};
+export const ANTHROPIC_API_KEY_ENV = "ANTHROPIC_API_KEY";
+export const ANTHROPIC_AUTH_TOKEN_ENV = "ANTHROPIC_AUTH_TOKEN";
+export const ANTHROPIC_OAUTH_TOKEN_ENV = "ANTHROPIC_OAUTH_TOKEN";
+export const ANTHROPIC_FEDERATION_RULE_ID_ENV = "ANTHROPIC_FEDERATION_RULE_ID";
+export const ANTHROPIC_IDENTITY_TOKEN_FILE_ENV = "ANTHROPIC_IDENTITY_TOKEN_FILE";
+export const ANTHROPIC_ORGANIZATION_ID_ENV = "ANTHROPIC_ORGANIZATION_ID";
+export const ANTHROPIC_SERVICE_ACCOUNT_ID_ENV = "ANTHROPIC_SERVICE_ACCOUNT_ID";
+export const ANTHROPIC_WORKSPACE_ID_ENV = "ANTHROPIC_WORKSPACE_ID";
+export const DEFAULT_MAX_AGENT_RETRY_DELAY_MS = 60_000;
+export const retryDelayMs = (attempt, baseDelayMs = 1000, maxDelayMs = DEFAULT_MAX_AGENT_RETRY_DELAY_MS) => Math.min(baseDelayMs * 2 ** Math.max(0, attempt - 1), maxDelayMs);
+export const isModelType = (model, type) => type === "chat" && !!model;
+export const isRecoverableLength = (message) => message?.stopReason === "length";
+export const formatUserAgent = () => `osier/${PI_AI_VERSION}`;
+export const getClientVersion = () => PI_AI_VERSION;
+export const getOpenCodeSessionHeaders = () => ({});
+export const mergeClientIdentity = (identity) => identity;
+export const withClientIdentity = (options) => options;
+
+const isSystem = ({ role }) => role === "system";
+export const getInitialSystemMessage = (context) => (context?.messages ?? []).find(isSystem);
+export const getCurrentSystemMessage = (context) => (context?.messages ?? []).findLast(isSystem);
+export const withoutInitialSystemMessage = (messages) => (messages[0] && isSystem(messages[0]) ? messages.slice(1) : messages);
+export const getDeclaredTools = (context) => context?.tools ?? [];
+export const toToolDeclaration = ({ name, description, parameters }) => ({ name, description, parameters });
+export const declarationsEqual = (a, b) => JSON.stringify(toToolDeclaration(a)) === JSON.stringify(toToolDeclaration(b));
+export const getToolStateChanges = unavailable("getToolStateChanges");
+export const hasNonAdditiveToolChanges = unavailable("hasNonAdditiveToolChanges");
+export const hasToolRedefinitions = unavailable("hasToolRedefinitions");
+
+// The models that pi knows are not all here: only those that Osier can use.
+export const getBuiltinModel = (provider, id) => getModel(provider, id);
+export const getBuiltinModels = (provider) => getModels(provider);
+export const getAllBuiltinModels = () => getModels();
+export const getBuiltinProviders = () => getProviders();
+export const builtinModels = unavailable("builtinModels", "use ctx.modelRegistry");
+export const builtinProviders = unavailable("builtinProviders", "use ctx.modelRegistry");
+export const getBuiltinModelDataGeneratedAt = () => undefined;
+export const getBuiltinClassifierModel = () => undefined;
+export const getBuiltinClassifierModels = () => [];
+export const getBuiltinImageModel = () => undefined;
+export const getBuiltinImageModels = () => [];
+export const radiusProvider = unavailable("radiusProvider");

@@ -4,6 +4,7 @@ import { Container, Spacer, Text } from "osier:modules/pi-tui/boxes.js";
 import { getKeybindings } from "osier:modules/pi-tui/keybindings.js";
 import { CancellableLoader, Loader } from "osier:modules/pi-tui/loader.js";
 import { Editor } from "osier:modules/pi-tui/editor.js";
+import { highlightCode } from "osier:modules/pi-coding-agent/text.js";
 import { theme } from "osier:theme.js";
 
 const fg = (color) => (text) => theme.fg(color, text);
@@ -11,7 +12,7 @@ const fg = (color) => (text) => theme.fg(color, text);
 export const getMarkdownTheme = () => ({
 	heading: fg("mdHeading"), link: fg("mdLink"), linkUrl: fg("mdLinkUrl"), code: fg("mdCode"), codeBlock: fg("mdCodeBlock"), codeBlockBorder: fg("mdCodeBlockBorder"),
 	quote: fg("mdQuote"), quoteBorder: fg("mdQuoteBorder"), hr: fg("mdHr"), listBullet: fg("mdListBullet"), bold: theme.bold, italic: theme.italic, underline: theme.underline,
-	strikethrough: theme.strikethrough,
+	strikethrough: theme.strikethrough, highlightCode,
 });
 export const getSelectListTheme = () => ({ selectedPrefix: fg("accent"), selectedText: fg("accent"), description: fg("muted"), scrollInfo: fg("muted"), noMatch: fg("muted") });
 export const getSettingsListTheme = () => ({

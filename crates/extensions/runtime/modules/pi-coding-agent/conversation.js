@@ -60,9 +60,11 @@ export function serializeConversation(messages) {
 	return parts.join("\n\n");
 }
 
-const words = (value) => (typeof value === "string" ? value.length : JSON.stringify(value ?? "").length);
+const IMAGE = 4800;
+const blockLength = ({ type, text, thinking, name, arguments: args }) => (type === "image" ? IMAGE : (text ?? thinking ?? `${name ?? ""}${JSON.stringify(args ?? {})}`).length);
+const words = (value) => (Array.isArray(value) ? value.reduce((sum, block) => sum + blockLength(block), 0) : String(value ?? "").length);
 /** About four characters are a token. */
-export const estimateTokens = (message) => Math.ceil(words(message.summary ?? message.content ?? message.output) / 4);
+export const estimateTokens = (message) => Math.ceil(words(message.summary ?? message.content ?? `${message.command}${message.output}`) / 4);
 export const calculateContextTokens = (usage) => usage?.totalTokens || (usage?.input ?? 0) + (usage?.output ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
 
 const messageOf = (entry) => {
@@ -73,26 +75,37 @@ const messageOf = (entry) => {
 };
 export const sessionEntryToContextMessages = (entry) => [messageOf(entry)].filter(Boolean);
 
-/** The messages from the root to an entry, with the last compaction applied. */
-export function buildSessionContext(entries, leafId) {
+function pathTo(entries, leafId) {
+	if (leafId === null) return [];
 	const byId = new Map(entries.map((entry) => [entry.id, entry]));
 	const path = [];
 	for (let entry = byId.get(leafId ?? entries.at(-1)?.id); entry; entry = byId.get(entry.parentId)) path.unshift(entry);
+	return path;
+}
+
+/** A path as a model sees it: the last compaction, the entries that it keeps, and those after it. */
+export function compactedPath(path) {
+	const cut = path.findLastIndex((entry) => entry.type === "compaction");
+	if (cut < 0) return path;
+	const first = path.findIndex((entry) => entry.id === path[cut].firstKeptEntryId);
+	return [path[cut], ...(first >= 0 ? path.slice(first, cut) : []), ...path.slice(cut + 1)];
+}
+export const buildContextEntries = (entries, leafId) => compactedPath(pathTo(entries, leafId));
+
+/** The messages from the root to an entry, with the last compaction applied. */
+export function buildSessionContext(entries, leafId) {
+	const path = pathTo(entries, leafId);
 	let [thinkingLevel, model] = ["off", null];
 	for (const entry of path) {
 		if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
 		else if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
 	}
-	const cut = path.findLastIndex((entry) => entry.type === "compaction");
-	let kept = path;
-	const messages = [];
-	if (cut >= 0) {
-		const compaction = path[cut];
-		messages.push({ role: "compactionSummary", summary: compaction.summary, tokensBefore: compaction.tokensBefore, timestamp: Date.parse(compaction.timestamp) });
-		const first = path.findIndex((entry) => entry.id === compaction.firstKeptEntryId);
-		kept = [...(first >= 0 ? path.slice(first, cut) : []), ...path.slice(cut + 1)];
-	}
-	messages.push(...kept.flatMap(sessionEntryToContextMessages).filter((message) => message.role !== "system"));
+	const kept = compactedPath(path);
+	const messages = kept.flatMap((entry, at) => {
+		if (entry.type !== "compaction") return sessionEntryToContextMessages(entry);
+		// An earlier compaction is part of the last one.
+		return at > 0 ? [] : [{ role: "compactionSummary", summary: entry.summary, tokensBefore: entry.tokensBefore, timestamp: Date.parse(entry.timestamp) }];
+	}).filter((message) => message.role !== "system");
 	return { messages, thinkingLevel, model };
 }
 export const getLatestCompactionEntry = (entries) => entries.findLast((entry) => entry.type === "compaction") ?? null;

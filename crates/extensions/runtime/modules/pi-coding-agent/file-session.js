@@ -40,7 +40,17 @@ export class FileSession extends MemorySession {
 		return files.map(describe).filter(Boolean).sort((a, b) => b.modified - a.modified);
 	}
 	stored(entry) {
-		fs.appendFileSync(this.#file, `${JSON.stringify(entry)}\n`);
+		if (this.#file) fs.appendFileSync(this.#file, `${JSON.stringify(entry)}\n`);
+	}
+	/** A new file with the path to an entry, which this session is from now on. */
+	createBranchedSession(leafId) {
+		const before = this.#file;
+		this.#file = undefined;
+		super.createBranchedSession(leafId);
+		const header = { ...this.header, parentSession: before };
+		this.#file = path.join(path.dirname(before), `${header.timestamp.replace(/[:.]/g, "-")}_${header.id}.jsonl`);
+		fs.writeFileSync(this.#file, [header, ...this.getEntries()].map((line) => `${JSON.stringify(line)}\n`).join(""));
+		return this.#file;
 	}
 	getSessionFile = () => this.#file;
 	getSessionDir = () => path.dirname(this.#file);

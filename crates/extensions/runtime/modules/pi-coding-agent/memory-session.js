@@ -1,5 +1,7 @@
 // `SessionManager.inMemory()`: a session of the extension's own. It is stored nowhere, and Osier does not see it.
 
+import { buildContextEntries, buildSessionContext } from "osier:modules/pi-coding-agent/conversation.js";
+
 const newId = () => Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, "0");
 
 export class MemorySession {
@@ -81,5 +83,20 @@ export class MemorySession {
 	getSessionDir = () => "";
 	getCwd = () => this.#header.cwd;
 	isPersisted = () => false;
-	buildSessionContext = () => ({ messages: this.getBranch().flatMap(({ message }) => (message ? [message] : [])), thinkingLevel: "off", model: null });
+	buildSessionContext = () => buildSessionContext(this.#entries, this.#leafId);
+	buildContextEntries = () => buildContextEntries(this.#entries, this.#leafId);
+	/** The path to an entry becomes the whole session. Labels of it stay. */
+	createBranchedSession(leafId) {
+		this.#require(leafId);
+		const branch = this.getBranch(leafId).filter(({ type }) => type !== "label");
+		const labels = branch.flatMap(({ id }) => (this.#labels.get(id) ? [[id, this.#labels.get(id)]] : []));
+		this.#header = { ...this.#header, id: `${newId()}${newId()}`, timestamp: new Date().toISOString() };
+		[this.#entries, this.#byId, this.#labels, this.#leafId] = [[], new Map(), new Map(), null];
+		for (const [at, entry] of branch.entries()) this.#add({ ...entry, parentId: branch[at - 1]?.id ?? null });
+		for (const [id, label] of labels) this.#append({ type: "label", targetId: id, label });
+		return undefined;
+	}
+	// The names of earlier versions.
+	getPath = (fromId) => this.getBranch(fromId);
+	getLeafUuid = () => this.#leafId;
 }

@@ -1,6 +1,7 @@
 // The names of pi's SDK that Osier does not have. Importing them is no error, because many extensions need them only in some cases;
 // using them is.
 
+import { DEFAULT_COMPACTION_SETTINGS } from "osier:modules/pi-coding-agent/summaries.js";
 import { notConstructible, unavailable } from "osier:modules/pi-coding-agent/unavailable.js";
 
 export const createAgentSession = unavailable("createAgentSession", "start `osier -p` as a program");
@@ -17,24 +18,13 @@ export const createLocalPowerShellOperations = unavailable("createLocalPowerShel
 export const discoverAndLoadExtensions = unavailable("discoverAndLoadExtensions");
 export const wrapRegisteredTool = unavailable("wrapRegisteredTool");
 export const wrapRegisteredTools = unavailable("wrapRegisteredTools");
-export const resolveCliModel = unavailable("resolveCliModel", "use ctx.modelRegistry.find");
 export const resolveModelScopeWithDiagnostics = unavailable("resolveModelScopeWithDiagnostics");
-export const compact = unavailable("compact", "use ctx.compact");
-export const generateSummary = unavailable("generateSummary", "use ctx.modelRegistry.complete");
-export const generateSummaryWithUsage = unavailable("generateSummaryWithUsage", "use ctx.modelRegistry.complete");
-export const generateBranchSummary = unavailable("generateBranchSummary", "use ctx.modelRegistry.complete");
-export const prepareBranchEntries = unavailable("prepareBranchEntries");
-export const collectEntriesForBranchSummary = unavailable("collectEntriesForBranchSummary");
-export const findCutPoint = unavailable("findCutPoint");
-export const findTurnStartIndex = unavailable("findTurnStartIndex");
 export const buildSessionProjection = unavailable("buildSessionProjection");
 export const migrateSessionEntries = unavailable("migrateSessionEntries");
 export const resizeImage = unavailable("resizeImage");
 export const convertToPng = unavailable("convertToPng");
 export const formatDimensionNote = () => undefined;
 export const detectSupportedImageMimeTypeFromFile = unavailable("detectSupportedImageMimeTypeFromFile");
-export const generateDiffString = unavailable("generateDiffString");
-export const generateUnifiedPatch = unavailable("generateUnifiedPatch");
 export const getPowerShellConfig = unavailable("getPowerShellConfig");
 export const main = unavailable("main");
 export const parseArgs = unavailable("parseArgs");
@@ -84,21 +74,10 @@ export function parseSkillBlock(text) {
 }
 /** Osier gives no key to extensions. */
 export const readStoredCredential = () => undefined;
-export const hasTrustRequiringProjectResources = () => false;
-export const loadProjectContextFiles = () => [];
-export const loadSkillsFromDir = () => ({ skills: [], diagnostics: [] });
 
 export const CURRENT_SESSION_VERSION = 3;
-export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
 export const VIRTUAL_MODEL_STATE_ENTRY = "virtual-model-state";
 export const shouldCompact = (tokens, window, settings = DEFAULT_COMPACTION_SETTINGS) => settings.enabled && tokens > window - settings.reserveTokens;
 export const parseSessionEntries = (text) => text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
-/** The entries of the path to a leaf: the current one, or a given one. */
-export function buildContextEntries(entries, leafId = entries.at(-1)?.id) {
-	const byId = new Map(entries.map((entry) => [entry.id, entry]));
-	const path = [];
-	for (let entry = byId.get(leafId); entry; entry = byId.get(entry.parentId)) path.unshift(entry);
-	return path;
-}
 export const getLastAssistantUsage = (entries) => entries.findLast((entry) => entry.message?.role === "assistant")?.message.usage;
 export const createSyntheticSourceInfo = (path, { source = "auto", scope = "user", origin = "top-level" } = {}) => ({ path, source, scope, origin });

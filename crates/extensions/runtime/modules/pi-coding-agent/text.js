@@ -1,4 +1,7 @@
-// Text: sizes, truncation, front matter, languages.
+// Text: sizes, truncation, front matter, languages, colored code.
+
+import { native, parse } from "osier:primitives.js";
+import { theme } from "osier:theme.js";
 
 export const DEFAULT_MAX_LINES = 2000;
 export const DEFAULT_MAX_BYTES = 50 * 1024;
@@ -81,8 +84,11 @@ const LANGUAGES = {
 	sql: "sql", html: "html", css: "css", scss: "scss", json: "json", yaml: "yaml", yml: "yaml", toml: "toml", xml: "xml", md: "markdown", lua: "lua", zig: "zig", vue: "vue", svelte: "svelte",
 };
 export const getLanguageFromPath = (path) => LANGUAGES[String(path).split(".").at(-1).toLowerCase()];
-/** Lines of code. Colors are not added. */
-export const highlightCode = (code) => String(code).split("\n");
+/** Lines of code in the colors of the theme. */
+export function highlightCode(code, language) {
+	const color = ([name, text]) => (name ? theme.fg(name, text) : text);
+	return parse(native.text.highlight(String(code), String(language ?? ""))).map((line) => line.map(color).join(""));
+}
 
 export function formatReadLineRange(args) {
 	const { offset, limit } = args ?? {};

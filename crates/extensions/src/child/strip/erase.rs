@@ -16,6 +16,7 @@ use oxc_syntax::scope::ScopeFlags;
 
 use super::edits::Edits;
 use super::enums::{OpenEnum, is_type_namespace};
+use super::missing_imports::{declare_missing, is_missing};
 use super::names::ValueNames;
 
 /// Words before a class member or a parameter that only types have.
@@ -129,10 +130,14 @@ impl<'s> TypeEraser<'s> {
         if import.import_kind.is_type() {
             return self.erase_statement(import.span);
         }
-        let (mut before, mut named) = (Vec::new(), Vec::new());
+        let (mut before, mut named, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for specifier in specifiers {
             let is_type = matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(one) if one.import_kind.is_type());
             if is_type || !self.names.used.contains(specifier.local().name.as_str()) {
+                continue;
+            }
+            if is_missing(import, specifier) {
+                missing.push(specifier.local().name.as_str());
                 continue;
             }
             let text = self.edits.part(specifier.span().start, specifier.span().end);
@@ -151,6 +156,9 @@ impl<'s> TypeEraser<'s> {
                 let clause = format!("import {} from ", before.join(", "));
                 self.edits.replace(import.span.start, import.source.span.start, &clause);
             }
+        }
+        if !missing.is_empty() {
+            self.edits.insert(import.span.end, &declare_missing(&missing));
         }
     }
 

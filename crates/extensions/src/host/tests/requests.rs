@@ -9,7 +9,7 @@ use super::*;
 const REPLY: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n\
     data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// Answers one request. Returns the URL, and the headers of the request as soon as it has come.
+/// Answers one request. Returns the URL, and the headers and the body of the request as soon as it has come.
 fn start_server() -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -28,7 +28,9 @@ fn start_server() -> (String, std::thread::JoinHandle<String>) {
             }
             head += &line;
         }
-        stream.read_exact(&mut vec![0; length]).unwrap();
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        head += &String::from_utf8(body).unwrap();
         let answer = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{REPLY}",
             REPLY.len()
@@ -48,7 +50,7 @@ fn with_provider(url: &str, key: &str, more: &str) -> String {
     )
 }
 
-/// The headers of the request of one turn, and what the extension says at its end.
+/// The headers and the body of the request of one turn, and what the extension says at its end.
 async fn headers_of_turn(key: &str, more: &str) -> (String, String) {
     let (url, served) = start_server();
     let mut session = TestSession::new(&[&with_provider(&url, key, more)], []).await;
@@ -88,4 +90,14 @@ async fn handlers_see_what_the_provider_sends() {
         pi.on('after_provider_response', ({ status }) => { seen.push(status); });";
     let (_, message) = headers_of_turn("k1", more).await;
     assert_eq!(message, "local openai-completions m hi; local openai-completions m stop; 200");
+}
+
+#[tokio::test]
+async fn handlers_change_the_body_that_is_sent() {
+    let more = "pi.on('before_provider_request', ({ payload }) => { seen.push(payload.stream, payload.messages.at(-1).role); payload.temperature = 0.5; return payload; });
+        pi.on('before_provider_request', ({ payload }) => ({ ...payload, service_tier: 'flex', seen: payload.temperature }));
+        pi.on('before_provider_request', () => undefined);";
+    let (request, message) = headers_of_turn("k1", more).await;
+    assert!(request.contains(r#""service_tier":"flex""#) && request.contains(r#""seen":0.5"#), "{request}");
+    assert_eq!(message, "true; user");
 }
