@@ -11,7 +11,8 @@ export function configurePi(home, url, others = []) {
 	const provider = { baseUrl: url, api: "openai-completions", apiKey: "none", models };
 	const further = others.map(([name, id]) => [name, { ...provider, models: [{ ...models[0], id, name: id }] }]);
 	writeFileSync(join(home, "models.json"), JSON.stringify({ providers: { prepared: provider, ...Object.fromEntries(further) } }));
-	const settings = { retry: { baseDelayMs: 10 }, compaction: { keepRecentTokens: 20 } };
+	// The package that makes images smaller is not installed.
+	const settings = { retry: { baseDelayMs: 10 }, compaction: { keepRecentTokens: 20 }, images: { autoResize: false } };
 	writeFileSync(join(home, "settings.json"), JSON.stringify(settings));
 	const off = ["--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes", "--no-context-files", "--no-mcp", "--offline"];
 	return { args: ["--model", "prepared/first", ...off], env: { PI_CODING_AGENT_DIR: home, PI_OFFLINE: "1" } };

@@ -2,8 +2,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A picture of one pixel. */
-const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/** A small red picture. */
+const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mM4oaGBFTEMLQkAgl1GARdiiXUAAAAASUVORK5CYII=";
 
 /** The file of an extension that asks its user in every way that programs can answer. */
 export const EXTENSION = `export default function (pi) {
@@ -34,11 +34,13 @@ function writeChain(file, cwd, length) {
 	writeFileSync(file, [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
-/** How deep a tree is, and its last entry. Nested values of any depth cannot be compared. */
-function depth({ tree, leafId }) {
-	let [levels, node] = [0, { children: tree }];
-	for (; node.children.length > 0; levels++) node = node.children[0];
-	return [levels, node.entry.message.content, node.entry.id === leafId];
+const isMessage = (entry) => entry.type === "message";
+
+/** The messages of a tree without branches. Nested values of any depth cannot be compared. */
+function messagesOf({ tree }) {
+	const messages = [];
+	for (let [node] = tree; node; [node] = node.children) if (isMessage(node.entry)) messages.push(node.entry.message.content);
+	return messages;
 }
 
 const isUpdate = (event) => event.type === "message_update";
@@ -279,7 +281,7 @@ export const CONVERSATION = [
 	}],
 	["a prompt with an image", ({ client, model, turn }) => {
 		model.reply({ text: "It is small." });
-		return turn(() => client.prompt("What is it?", [{ type: "image", data: PIXEL, mimeType: "image/png" }]));
+		return turn(() => client.prompt("What is it?", [{ type: "image", data: PICTURE, mimeType: "image/png" }]));
 	}],
 	["messages with an image", ({ client }) => client.getMessages()],
 	["dialogs that are answered", (tools) => ask(tools, [{ value: "two" }, { confirmed: true }, { value: "Ada" }, { value: "Text." }])],
@@ -295,8 +297,10 @@ export const CONVERSATION = [
 		const file = join(cwd, "long.jsonl");
 		writeChain(file, cwd, 1000);
 		const switched = await client.switchSession(file);
-		const [entries, messages, state] = [await client.getEntries(), await client.getMessages(), await client.getState()];
-		return [switched, depth(await client.getTree()), entries.entries.length, messages.length, state.messageCount, await client.getSessionStats()];
+		// When pi opens a session, it appends entries.
+		const { entries } = await client.getEntries();
+		const [messages, { messageCount }] = [await client.getMessages(), await client.getState()];
+		return [switched, messagesOf(await client.getTree()), entries.filter(isMessage).length, messages, messageCount, await client.getSessionStats()];
 	}],
 	["a new session after it", ({ client }) => client.newSession()],
 	["a line that is not JSON", ({ line }) => line("{junk")],
