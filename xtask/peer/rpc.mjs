@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { configureOsier, configurePi } from "./configure.mjs";
-import { CONVERSATION } from "./rpc_conversation.mjs";
+import { CONVERSATION, EXTENSION } from "./rpc_conversation.mjs";
 import { startModel } from "./model_server.mjs";
 import { normalize } from "./rpc_normalize.mjs";
 
@@ -16,7 +16,10 @@ const TIMEOUT = 60_000;
 const model = await startModel();
 mkdirSync(cwd, { recursive: true });
 writeFileSync(join(cwd, "notes.txt"), "First line.\nSecond line.\n");
-const client = new RpcClient({ cliPath: cli, cwd, provider: undefined, ...(program === "pi" ? configurePi : configureOsier)(home, model.url) });
+const extension = join(cwd, "ask.js");
+writeFileSync(extension, EXTENSION);
+const { args, env } = (program === "pi" ? configurePi : configureOsier)(home, model.url);
+const client = new RpcClient({ cliPath: cli, cwd, provider: undefined, args: [...args, "-e", extension], env });
 
 const seen = [];
 let wake = () => {};
@@ -49,6 +52,8 @@ const tools = {
 	model,
 	cwd,
 	until,
+	/** The events of this step so far. */
+	events: () => seen,
 	/** Runs a prompt until the agent needs the next one. */
 	async turn(start) {
 		const from = seen.length;

@@ -1,6 +1,47 @@
 // The conversation that both programs have. Each step is a name and a function; the events of a step are those until its end.
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+
+/** A small red picture. */
+const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mM4oaGBFTEMLQkAgl1GARdiiXUAAAAASUVORK5CYII=";
+
+/** The file of an extension that asks its user in every way that programs can answer. */
+export const EXTENSION = `export default function (pi) {
+	pi.registerCommand("ask", {
+		description: "Asks in every way",
+		handler: async (_args, ctx) => {
+			const answers = [
+				await ctx.ui.select("Which?", ["one", "two"]),
+				await ctx.ui.confirm("Sure?", "It cannot be undone."),
+				await ctx.ui.input("Name?", "a name"),
+				await ctx.ui.editor("Text?", "a draft"),
+			];
+			ctx.ui.notify("answers: " + JSON.stringify(answers), "info");
+		},
+	});
+}
+`;
+
+/** A session file that is one long chain of messages. */
+function writeChain(file, cwd, length) {
+	const timestamp = "2026-01-01T00:00:00.000Z";
+	const header = { type: "session", version: 3, id: "0c4e3a51-6f0d-4f9c-8f55-0a8f6f0c7a11", timestamp, cwd };
+	const id = (number) => number.toString(16).padStart(8, "0");
+	const entries = Array.from({ length }, (_, number) => {
+		const message = { role: "user", content: `message ${number}`, timestamp: 1 };
+		return { type: "message", id: id(number), parentId: number ? id(number - 1) : null, timestamp, message };
+	});
+	writeFileSync(file, [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
+}
+
+const isMessage = (entry) => entry.type === "message";
+
+/** The messages of a tree without branches. Nested values of any depth cannot be compared. */
+function messagesOf({ tree }) {
+	const messages = [];
+	for (let [node] = tree; node; [node] = node.children) if (isMessage(node.entry)) messages.push(node.entry.message.content);
+	return messages;
+}
 
 const isUpdate = (event) => event.type === "message_update";
 
@@ -14,6 +55,20 @@ async function heldTurn({ client, model, until }, step, prompt = "Begin") {
 
 async function settled({ until }) {
 	await until((event) => event.type === "agent_settled");
+}
+
+/** Lets the extension ask, and answers its dialogs. */
+async function ask({ client, until, events }, answers) {
+	const from = events().length;
+	const asked = client.prompt("/ask");
+	const isDialog = (event) => event.type === "extension_ui_request" && event.method !== "notify";
+	for (const [index, answer] of answers.entries()) {
+		const dialogs = () => events().slice(from).filter(isDialog);
+		await until(() => dialogs().length > index);
+		client.process.stdin.write(`${JSON.stringify({ type: "extension_ui_response", id: dialogs()[index].id, ...answer })}\n`);
+	}
+	await until((event) => event.method === "notify" && event.message?.startsWith("answers"), from);
+	return asked;
 }
 
 export const CONVERSATION = [
@@ -224,6 +279,30 @@ export const CONVERSATION = [
 		await client.newSession();
 		return client.compact().then(() => "compacted", () => "refused");
 	}],
+	["a prompt with an image", ({ client, model, turn }) => {
+		model.reply({ text: "It is small." });
+		return turn(() => client.prompt("What is it?", [{ type: "image", data: PICTURE, mimeType: "image/png" }]));
+	}],
+	["messages with an image", ({ client }) => client.getMessages()],
+	["dialogs that are answered", (tools) => ask(tools, [{ value: "two" }, { confirmed: true }, { value: "Ada" }, { value: "Text." }])],
+	["dialogs that are canceled", (tools) => ask(tools, Array(4).fill({ cancelled: true }))],
+	["automatic compaction", async ({ client }) => {
+		await client.setAutoCompaction(false);
+		await client.newSession();
+		const { autoCompactionEnabled } = await client.getState();
+		await client.setAutoCompaction(true);
+		return autoCompactionEnabled;
+	}],
+	["a long session", async ({ client, cwd }) => {
+		const file = join(cwd, "long.jsonl");
+		writeChain(file, cwd, 1000);
+		const switched = await client.switchSession(file);
+		// When pi opens a session, it appends entries.
+		const { entries } = await client.getEntries();
+		const [messages, { messageCount }] = [await client.getMessages(), await client.getState()];
+		return [switched, messagesOf(await client.getTree()), entries.filter(isMessage).length, messages, messageCount, await client.getSessionStats()];
+	}],
+	["a new session after it", ({ client }) => client.newSession()],
 	["a line that is not JSON", ({ line }) => line("{junk")],
 	["a command that does not exist", ({ raw }) => raw({ type: "dance" })],
 	["a line with CR and separators", async ({ client, line, model, until }) => {

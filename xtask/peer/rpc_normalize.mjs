@@ -23,6 +23,7 @@ function value(input, ids, paths) {
 		if (TIMES.includes(name) || DIFFERENT.includes(name) || isDefault(name, field, input)) continue;
 		output[name] = value(field, ids, paths);
 	}
+	if (input.type === "extension_ui_request") output.id = "dialog";
 	if (input.type === "thinking_level_change") delete output.thinkingLevel;
 	if (input.role === "toolResult") output.content = texts(input.content);
 	if (input.type === "tool_execution_end") output.result = { content: texts(input.result.content) };
@@ -33,7 +34,7 @@ function value(input, ids, paths) {
 /** Osier's own entries, the model without a network, and the commands of each program. */
 function isShared(item) {
 	const isContextEdit = item?.type === "entry_appended" && item.entry.type === "context_edit";
-	return !(isContextEdit || item?.customType?.startsWith("osier.") || item?.provider === "offline" || item?.name === "init");
+	return !(isContextEdit || item?.customType?.startsWith("osier.") || item?.provider === "offline" || ["init", "reload"].includes(item?.name));
 }
 
 function isDefault(name, field, owner) {

@@ -51,6 +51,9 @@ pub(crate) async fn answer_from_session(
             QueryAnswer::Entries(entries::entries(cursor, after.as_deref()).await?)
         }
         SessionQuery::Context => QueryAnswer::Context { messages: entries::context(cursor).await? },
+        SessionQuery::MessageCount => {
+            QueryAnswer::MessageCount { messages: entries::message_count(cursor).await? }
+        }
         SessionQuery::LastReply => QueryAnswer::LastReply { reply: entries::last_reply(cursor).await? },
         SessionQuery::Landmark { id } => {
             QueryAnswer::Landmark(entries::landmark(cursor, id.as_deref()).await?)

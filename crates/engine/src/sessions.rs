@@ -7,18 +7,18 @@
 mod append;
 #[cfg(feature = "contract")]
 pub mod contract;
+mod entry_page;
 mod path;
 
 use std::sync::Arc;
 
 use osier_session::{SnapshotOptions, chain_drafts};
 use osier_store::{DeleteResult, DeletedCounts, Store, StoreError};
-use osier_tree::entry::parse_entry;
-use osier_tree::projection::json::entry_json;
-use osier_tree::{ErrorCode, Seq, SessionTree, header};
+use osier_tree::{ErrorCode, SessionTree, header};
 use serde_json::{Map, Value, json};
 
 pub use self::append::{AppendParent, EntryPlacement, NewCompaction};
+pub use self::entry_page::EntryPage;
 pub use self::path::{ActivePath, PathError};
 use crate::configured_store::ConfiguredStore;
 use crate::create::MAIN_AGENT;
@@ -55,14 +55,6 @@ pub struct SessionUpdate {
     pub cwd: Option<String>,
     pub agent_id: Option<String>,
     pub metadata: Option<Map<String, Value>>,
-}
-
-/// Some entries of a session, from one state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryPage {
-    pub entries: Vec<Vec<u8>>,
-    /// The number of entries in the log.
-    pub revision: usize,
 }
 
 /// A stored session and the operations on it.
@@ -184,22 +176,6 @@ impl SessionOperations {
         }
         session.sync_if_configured().await?;
         Ok(session.describe().await?)
-    }
-
-    /// `listEntries`: entries in log order, starting at index `after`, as JSON output shows them.
-    pub async fn list_entries(&self, after: usize, limit: Option<usize>) -> Result<EntryPage, EngineError> {
-        let StoredSession { store, key, .. } = &self.stored;
-        let stored = StoredSession::read(store.clone(), key.clone()).await?;
-        let revision = stored.opened.version.entries;
-        let end = revision.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
-        let seqs: Vec<Seq> = (after..end).map(Seq::new).collect();
-        let mut entries = Vec::with_capacity(seqs.len());
-        let read = |_: Seq, line: &[u8]| {
-            entries.extend(parse_entry(line).map(|entry| entry_json(&entry).into_owned()));
-            Ok::<_, StoreError>(())
-        };
-        stored.for_each_line(&seqs, read).await?;
-        Ok(EntryPage { entries, revision })
     }
 
     /// `createBranchedSession`: a new session with the path to `leaf`, or to the current leaf. The entries keep their

@@ -16,7 +16,7 @@ use crate::access::{
 };
 use crate::error::ApiError;
 use crate::limits::Limits;
-use crate::restricted_engine::{FullEngine, ReadOnlyEngine};
+use crate::read_only_engine::ReadOnlyEngine;
 
 /// How long a one-time link is valid.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -86,7 +86,7 @@ impl Gateway {
     pub(crate) fn engine_for(&self, access: &GrantedAccess) -> Arc<dyn EngineClient> {
         let client = self.config.client.clone();
         match access {
-            GrantedAccess::Full => Arc::new(FullEngine(client)),
+            GrantedAccess::Full => client,
             GrantedAccess::ReadSession(session) => Arc::new(ReadOnlyEngine {
                 client,
                 engine: self.config.engine.clone(),

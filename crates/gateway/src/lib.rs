@@ -8,7 +8,7 @@
 //! | `routes.rs`, `openapi.rs` | all routes, and the document that describes them |
 //! | `api/` | the handlers, one file per resource; they only translate |
 //! | `extract.rs`, `body_stream.rs`, `error.rs`, `headers.rs` | reading requests; writing responses, errors and headers |
-//! | `web_socket.rs`, `restricted_engine.rs` | the client protocol over a WebSocket; the engine as one client may use it |
+//! | `web_socket.rs`, `read_only_engine.rs` | the client protocol over a WebSocket; the engine for a read-only token |
 //! | `login.rs`, `page.rs` | logging in with a link; the files of the page |
 
 mod access;
@@ -24,7 +24,7 @@ mod limits;
 mod login;
 mod openapi;
 mod page;
-mod restricted_engine;
+mod read_only_engine;
 mod routes;
 mod server;
 mod stalled;

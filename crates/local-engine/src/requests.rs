@@ -19,8 +19,8 @@ use osier_tree::projection::preview::sanitize_line;
 use crate::error::LocalEngineError;
 use crate::local_engine::LocalEngine;
 
-/// The size of the largest snapshot or export that is one reply. It is in memory as a whole, once per client.
-const MAX_REPLY: usize = 64 << 20;
+/// The size of the largest snapshot, path or export that is one reply. It is in memory as a whole, once per client.
+pub(crate) const MAX_REPLY: usize = 64 << 20;
 /// The most matching messages of a session in a list, and the most lines around a match.
 const MAX_HITS: usize = 100;
 const MAX_CONTEXT_LINES: usize = 100;
@@ -67,6 +67,7 @@ impl LocalEngine {
                 Ok(EngineReply::Settings { settings })
             }
             EngineRequest::SetSetting { key, value } => {
+                self.check_setting(&key)?;
                 let home = self.home();
                 let change = move || settings_page::change_setting(&key, &value, &home);
                 let notice = on_other_thread(change).await?;
@@ -75,6 +76,15 @@ impl LocalEngine {
             }
             EngineRequest::Describe => Ok(EngineReply::Description(self.describe())),
         }
+    }
+
+    /// The clients of a gateway must not widen what they can reach.
+    fn check_setting(&self, key: &str) -> Result<(), ClientError> {
+        if self.options.directories.is_unlimited() || !settings_page::is_gateway_setting(key) {
+            return Ok(());
+        }
+        let message = "a client cannot change the settings of its gateway; change them on its machine with `osier config set`";
+        Err(ClientError::new(ErrorCode::Forbidden, message))
     }
 
     async fn list(&self, options: ListSessions) -> Result<SessionList, LocalEngineError> {

@@ -8,11 +8,13 @@ use osier_engine::{
 };
 use osier_protocol::session_operation::{NewStoredSession, Placement, PropertyChanges, SessionOperation};
 use osier_protocol::{JsonText, SessionRef};
+use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::error::LocalEngineError;
 use crate::local_engine::LocalEngine;
+use crate::requests::MAX_REPLY;
 
 /// The most entries in one page.
 const MAX_PAGE: usize = 1000;
@@ -22,9 +24,8 @@ impl LocalEngine {
     pub(crate) async fn create_session(&self, new: NewStoredSession) -> Result<JsonText, LocalEngineError> {
         let home = self.home();
         let store = new.store.unwrap_or_else(|| home.default_store().to_owned());
-        let default = || self.options.directories.list().first().unwrap_or(&home.cwd);
-        let cwd = new.cwd.unwrap_or_else(|| default().to_string_lossy().into_owned());
-        self.options.directories.check_new(Path::new(&cwd))?;
+        let directory = self.new_session_directory(new.cwd.as_deref())?;
+        let cwd = new.cwd.unwrap_or_else(|| directory.to_string_lossy().into_owned());
         let sessions = self.engine().sessions(&store).ok_or(EngineError::StoreNotFound { store })?;
         let init = SessionInit { id: new.id, cwd, agent_id: new.agent_id, title: new.title };
         Ok(json_text(&sessions.create(init).await?))
@@ -48,17 +49,13 @@ impl LocalEngine {
             }
             SessionOperation::ListEntries { after, limit } => {
                 let limit = limit.unwrap_or(DEFAULT_PAGE).min(MAX_PAGE);
-                let EntryPage { entries, revision } = session.list_entries(after, Some(limit)).await?;
-                let end = after.saturating_add(limit);
-                let next = (end < revision).then_some(end);
-                return Ok(json_text(
-                    &json!({ "revision": revision, "entries": raw(entries), "next": next }),
-                ));
+                let EntryPage { entries, revision, next } = session.list_entries(after, Some(limit)).await?;
+                return Ok(json_text(&EntryList { revision, entries: raw(entries), next }));
             }
             SessionOperation::GetActivePath => {
-                let ActivePath { entries, broken } = session.active_path().await?;
+                let ActivePath { entries, broken } = session.active_path_within(MAX_REPLY).await?;
                 let broken = broken.map(|error| error.to_string());
-                return Ok(json_text(&json!({ "entries": raw(entries), "broken": broken })));
+                return Ok(json_text(&PathEntries { entries: raw(entries), broken }));
             }
             SessionOperation::CreateBranchedSession { leaf_id } => {
                 return Ok(json_text(&session.create_branched(leaf_id.as_deref()).await?));
@@ -115,6 +112,20 @@ fn to_placement(placement: Placement) -> EntryPlacement {
     EntryPlacement { parent, id: placement.entry_id }
 }
 
+/// A page of entries. They are text: a [`Value`] would change their numbers, and can be 128 levels deep.
+#[derive(Debug, Serialize)]
+struct EntryList {
+    revision: usize,
+    entries: Vec<Option<Box<RawValue>>>,
+    next: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct PathEntries {
+    entries: Vec<Option<Box<RawValue>>>,
+    broken: Option<String>,
+}
+
 /// Entries as they are stored.
 fn raw(entries: Vec<Vec<u8>>) -> Vec<Option<Box<RawValue>>> {
     let raw = |entry| RawValue::from_string(String::from_utf8(entry).ok()?).ok();
@@ -125,6 +136,7 @@ fn bytes(json: &JsonText) -> Vec<u8> {
     serde_json::to_vec(json).unwrap_or_default()
 }
 
-fn json_text(value: &Value) -> JsonText {
-    JsonText::from_json(value.to_string().into_bytes()).expect("a value is valid JSON")
+fn json_text(value: &impl Serialize) -> JsonText {
+    let json = serde_json::to_vec(value).expect("it has no maps with keys that are not text");
+    JsonText::from_json(json).expect("a value is valid JSON")
 }

@@ -44,6 +44,8 @@ queries! {
     entries(after: Option<EntryId>) -> EntriesAnswer:
         SessionQuery::Entries { after } => QueryAnswer::Entries(entries) => entries;
     context() -> Vec<Value>: SessionQuery::Context => QueryAnswer::Context { messages } => messages;
+    /// The number of messages in the context.
+    message_count() -> usize: SessionQuery::MessageCount => QueryAnswer::MessageCount { messages } => messages;
     last_reply() -> Option<EntryAnswer>: SessionQuery::LastReply => QueryAnswer::LastReply { reply } => reply;
     landmark(id: Option<EntryId>) -> Landmark:
         SessionQuery::Landmark { id } => QueryAnswer::Landmark(landmark) => landmark;

@@ -36,6 +36,8 @@ pub enum SessionQuery {
     },
     /// The messages at the current position, as pi's `buildSessionContext` returns them.
     Context,
+    /// The number of those messages.
+    MessageCount,
     /// The last reply on the path that has text.
     LastReply,
     /// The nearest message at or above an entry, which tells people where it is.
@@ -159,6 +161,9 @@ pub enum QueryAnswer {
     Compaction(CompactionDetails),
     ForkPoints {
         points: Vec<ForkPoint>,
+    },
+    MessageCount {
+        messages: usize,
     },
 }
 

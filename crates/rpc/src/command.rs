@@ -281,7 +281,9 @@ mod tests {
 
     #[test]
     fn a_session_that_is_not_a_name_is_refused() {
-        for (name, field) in [("get_state", "sessionId"), ("get_session", "sessionId"), ("get_session", "session")] {
+        for (name, field) in
+            [("get_state", "sessionId"), ("get_session", "sessionId"), ("get_session", "session")]
+        {
             for value in [json!(7), json!(true), json!({}), json!(["s"])] {
                 let object = json!({ "type": name, field: value, "id": 1 });
                 let invalid = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap_err();

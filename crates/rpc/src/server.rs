@@ -214,7 +214,9 @@ impl RpcServer {
                     let run = Box::pin(self.clone().run_request(request));
                     self.run_and_read(run, &mut input).await;
                 }
-                Ok(IncomingLine::Command(request)) => self.run_alongside(request, alongside, &mut input).await,
+                Ok(IncomingLine::Command(request)) => {
+                    self.run_alongside(request, alongside, &mut input).await
+                }
                 Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
                 Err(invalid) => {
                     self.refuse(invalid.id.as_ref(), &invalid.name, ErrorCode::Usage, &invalid.error).await;

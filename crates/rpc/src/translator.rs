@@ -207,7 +207,12 @@ impl Translator {
     }
 
     /// Ends the compaction that runs, with its result or with an error.
-    pub(crate) fn end_compaction(&mut self, result: Option<RawMessage>, aborted: bool, error: Option<String>) {
+    pub(crate) fn end_compaction(
+        &mut self,
+        result: Option<RawMessage>,
+        aborted: bool,
+        error: Option<String>,
+    ) {
         let Some(reason) = self.compaction.take() else { return };
         let event =
             PiEvent::CompactionEnd { reason, result, aborted, will_retry: false, error_message: error };

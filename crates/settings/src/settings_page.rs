@@ -49,6 +49,11 @@ pub fn is_interface_setting(key: &str) -> bool {
     takes_effect(key).is_none()
 }
 
+/// Whether a key is one of the gateway, however it is written: TOML has several ways.
+pub fn is_gateway_setting(key: &str) -> bool {
+    edit::find_key(key).is_ok_and(|(path, _)| path.first().is_some_and(|table| table == "gateway"))
+}
+
 /// Changes a setting in the user's file, or removes it if the value is empty. Returns a message with the new value and
 /// notices.
 pub fn change_setting(key: &str, value: &str, home: &Home) -> Result<String, SettingsError> {

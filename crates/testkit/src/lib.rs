@@ -5,6 +5,7 @@
 
 #[cfg(feature = "browser")]
 pub mod browser;
+mod damaged_texts;
 mod draw;
 #[cfg(feature = "browser")]
 pub mod hostile;
@@ -13,6 +14,7 @@ mod random;
 mod script;
 mod step;
 
+pub use damaged_texts::DamagedTexts;
 pub use draw::{check, context_text, draw, draw_with, outline, previews};
 pub use expect_test::{Expect, expect};
 pub use random::{RandomLog, random_logs};

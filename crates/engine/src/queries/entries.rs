@@ -107,18 +107,36 @@ pub(super) async fn entries(cursor: &Cursor, after: Option<&str>) -> Result<Entr
 
 /// The messages at the cursor.
 pub(super) async fn context(cursor: &Cursor) -> Result<Vec<Value>, EngineError> {
-    let ((state, at), session) = (cursor.state_and_place(), cursor.session());
-    let plan = state.tree.context_entries(at);
-    let (store, generation) = (&**session.store(), state.version.generation);
-    let reader = ContextReader { store, key: session.key(), generation, plan: &plan };
     let (mut messages, mut bytes) = (Vec::new(), 0);
     let take = |message: &[u8]| -> Result<(), EngineError> {
         count_bytes(&mut bytes, message, "context")?;
         messages.extend(serde_json::from_str::<Value>(&String::from_utf8_lossy(message)));
         Ok(())
     };
-    reader.for_each_message(take).await?;
+    for_each_message(cursor, take).await?;
     Ok(messages)
+}
+
+/// The number of messages at the cursor, however large they are.
+pub(super) async fn message_count(cursor: &Cursor) -> Result<usize, EngineError> {
+    let mut count = 0;
+    let add = |_: &[u8]| -> Result<(), EngineError> {
+        count += 1;
+        Ok(())
+    };
+    for_each_message(cursor, add).await?;
+    Ok(count)
+}
+
+async fn for_each_message(
+    cursor: &Cursor,
+    each: impl FnMut(&[u8]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let ((state, at), session) = (cursor.state_and_place(), cursor.session());
+    let plan = state.tree.context_entries(at);
+    let (store, generation) = (&**session.store(), state.version.generation);
+    let reader = ContextReader { store, key: session.key(), generation, plan: &plan };
+    reader.for_each_message(each).await
 }
 
 pub(super) async fn last_reply(cursor: &Cursor) -> Result<Option<EntryAnswer>, EngineError> {

@@ -27,9 +27,19 @@ pub enum PathError {
 impl SessionOperations {
     /// `getActivePath`. The cost depends on the length of the path, not of the log.
     pub async fn active_path(&self) -> Result<ActivePath, EngineError> {
-        let mut entries = Vec::new();
+        self.active_path_within(usize::MAX).await
+    }
+
+    /// The same, and an error if the entries have more bytes than this.
+    pub async fn active_path_within(&self, max_bytes: usize) -> Result<ActivePath, EngineError> {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
         let read = |entry: &Entry<'_>| -> Result<(), EngineError> {
-            entries.push(entry_json(entry).into_owned());
+            let json = entry_json(entry).into_owned();
+            bytes += json.len();
+            if bytes > max_bytes {
+                return Err(EngineError::AnswerTooLarge { what: "path" });
+            }
+            entries.push(json);
             Ok(())
         };
         self.engine.for_each_path_entry(&self.stored, None, read).await?;

@@ -71,15 +71,19 @@ fn find_grant(
     is_harmless: bool,
     headers: &HeaderMap,
 ) -> Option<(GrantedAccess, Option<u64>)> {
-    if let Some(header) = headers.get(AUTHORIZATION) {
+    if let Some(given) = bearer_token(headers) {
         // A wrong token is an error even if there is a cookie.
-        let given = header.to_str().ok()?;
-        let (scheme, given) = given.split_once(' ')?;
-        return scheme.eq_ignore_ascii_case("bearer").then(|| bearer_grant(token, given.trim()))?;
+        return bearer_grant(token, given);
     }
     let grant = cookies(headers, cookie_name)
         .find_map(|cookie| Grant::verify(cookie, GrantKind::Cookie, token, now()))?;
     (is_harmless || is_own_page(headers)).then_some((grant.access, Some(grant.expires)))
+}
+
+/// The token in the header `Authorization`. A password there is for a proxy before the gateway.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, given) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(given.trim())
 }
 
 fn bearer_grant(token: &GatewayToken, given: &str) -> Option<(GrantedAccess, Option<u64>)> {
@@ -101,4 +105,39 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a s
     let pairs = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
     let pairs = pairs.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.filter(move |(key, _)| *key == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn grant(token: &GatewayToken, headers: &[(&'static str, String)]) -> Option<GrantedAccess> {
+        let headers =
+            headers.iter().map(|(name, value)| ((*name).try_into().unwrap(), value.parse().unwrap()));
+        find_grant(token, "osier_1", true, &headers.collect()).map(|(access, _)| access)
+    }
+
+    #[test]
+    fn a_cookie_counts_unless_there_is_a_bearer_token() {
+        let token = GatewayToken::random().unwrap();
+        let hour = Duration::from_secs(3600);
+        let cookie = Grant::new(GrantKind::Cookie, GrantedAccess::Full, now(), hour).unwrap().sign(&token);
+        let cookie = ("cookie", format!("other=1; osier_1={cookie}"));
+        assert_eq!(grant(&token, &[]), None);
+        assert_eq!(grant(&token, std::slice::from_ref(&cookie)), Some(GrantedAccess::Full));
+        // A proxy may ask for a password of its own.
+        for other in ["Basic dXNlcjpwYXNz", "Basic", "Digest a=b", ""] {
+            let header = ("authorization", other.to_owned());
+            assert_eq!(grant(&token, std::slice::from_ref(&header)), None, "{other}");
+            assert_eq!(grant(&token, &[header, cookie.clone()]), Some(GrantedAccess::Full), "{other}");
+        }
+        for wrong in ["Bearer wrong", "bearer  ", "Bearer "] {
+            let header = ("authorization", wrong.to_owned());
+            assert_eq!(grant(&token, &[header, cookie.clone()]), None, "{wrong}");
+        }
+        let right = ("authorization", format!("Bearer {}", token.reveal()));
+        assert_eq!(grant(&token, &[right]), Some(GrantedAccess::Full));
+    }
 }

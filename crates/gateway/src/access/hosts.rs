@@ -66,6 +66,11 @@ impl HostRules {
         same && is_allowed_scheme
     }
 
+    /// Whether a request with these headers is answered.
+    pub fn allows(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.check(method, uri, headers).is_ok()
+    }
+
     /// What is wrong with the host or the origin of a request.
     pub(crate) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         let Some(host) = self.accepted_host(uri, headers) else {

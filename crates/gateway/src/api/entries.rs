@@ -29,7 +29,7 @@ pub(crate) struct PageParams {
     limit: Option<usize>,
 }
 
-/// Lists entries in the order of the log.
+/// Lists entries in the order of the log. A page with large entries is shorter; `next` is where the next one starts.
 #[utoipa::path(get, path = "/api/sessions/{id}/entries", params(SessionPath, StoreParam, PageParams), tag = "entries",
     operation_id = "listEntries",
     responses((status = 200, description = "A page", body = ref("#/components/schemas/EntryPage"))))]
@@ -38,15 +38,15 @@ pub(crate) async fn list(
     Params(page): Params<PageParams>,
 ) -> Result<Response, ApiError> {
     let limit = page.limit.unwrap_or(DEFAULT_PAGE).min(MAX_PAGE);
-    let EntryPage { entries, revision } = session.operations.list_entries(page.after, Some(limit)).await?;
-    let end = page.after.saturating_add(limit);
+    let EntryPage { entries, revision, next } =
+        session.operations.list_entries(page.after, Some(limit)).await?;
     // Entries are copied as they are stored.
     let mut json = format!("{{\"revision\":{revision},\"entries\":[").into_bytes();
     json.extend(entries.join(&b",\n"[..]));
     json.extend(
-        match end < revision {
-            true => format!("],\"next\":{end}}}\n"),
-            false => "]}\n".to_owned(),
+        match next {
+            Some(next) => format!("],\"next\":{next}}}\n"),
+            None => "]}\n".to_owned(),
         }
         .into_bytes(),
     );

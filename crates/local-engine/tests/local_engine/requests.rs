@@ -1,7 +1,8 @@
 //! Requests that need no open session.
 
+use osier_protocol::session_operation::SessionOperation;
 use osier_protocol::{
-    ClientCommand, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition,
+    ClientCommand, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition, JsonText,
     ListSessions, Prompt, PromptTiming,
 };
 
@@ -125,4 +126,26 @@ async fn a_search_returns_a_limited_number_of_messages_and_lines_around_them() {
     let hits = &list.hits[0];
     assert_eq!(hits.len(), 100);
     assert!(hits.iter().all(|hit| hit.lines.len() == 201), "{}", hits[0].lines.len());
+}
+
+#[tokio::test]
+async fn operations_return_entries_as_they_are_stored() {
+    let test = LocalEngineFixture::new();
+    let session = test.talk_in("work").await.info.session.clone();
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let data = format!(r#"{{"exact":1.00,"big":123456789012345678901234567890,"deep":{deep}}}"#);
+    let entry = format!(r#"{{"type":"custom","customType":"x","data":{data}}}"#);
+    let entry = JsonText::from_json(entry.into_bytes()).unwrap();
+    let run = async |operation: SessionOperation| {
+        let request = EngineRequest::SessionOperation { session: session.clone(), operation };
+        let EngineReply::Operation { result } = test.call(request).await else { panic!("a result") };
+        serde_json::to_string(&result).unwrap()
+    };
+    run(SessionOperation::AppendEntry { entry }).await;
+    for operation in
+        [SessionOperation::ListEntries { after: 0, limit: None }, SessionOperation::GetActivePath]
+    {
+        let answer = run(operation).await;
+        assert_eq!(answer.matches(&data).count(), 1, "{answer:.300}");
+    }
 }

@@ -56,6 +56,12 @@ pub(super) async fn run(args: Args, home: Home, address: &str) -> Result<ExitCod
 /// Connects to the gateway and opens the session that the options name.
 async fn open_session(args: &Args, home: &Home, address: &str) -> Result<(RemoteEngine, OpenedSession)> {
     let url = gateway_url::websocket_url(address)?;
+    if !gateway_url::is_private(&url) {
+        notice(
+            "osier: the connection is not encrypted: others on the network can read the token and what you do; \
+             use https, or an ssh tunnel",
+        );
+    }
     let token = gateway_token::find(args, home, &url).await?;
     let connector = Arc::new(WebSocketConnector::new(&url, token));
     let engine = RemoteEngine::connect(connector, RemoteOptions::default()).await?;

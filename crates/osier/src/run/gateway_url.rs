@@ -33,6 +33,11 @@ pub(super) fn websocket_url(text: &str) -> Result<String> {
     Ok(format!("{scheme}://{host}{folder}{SOCKET_PATH}"))
 }
 
+/// Whether nobody on a network can read a connection to a URL.
+pub(super) fn is_private(url: &str) -> bool {
+    url.starts_with("wss://") || local_port(url).is_some()
+}
+
 /// The port, if a URL leads to this machine.
 pub(super) fn local_port(url: &str) -> Option<u16> {
     let (scheme, rest) = url.split_once("://")?;

@@ -2,7 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
+use osier_protocol::session_operation::NewStoredSession;
+use osier_protocol::{EngineClient, EngineReply, EngineRequest};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -386,24 +390,69 @@ async fn only_sessions_of_the_served_directories_can_be_used() {
     assert_eq!(gateway.post("/api/sessions", json!({ "cwd": cwd })).await["cwd"], json!(cwd));
 }
 
-#[tokio::test]
-async fn new_sessions_have_one_default_directory_however_they_are_created() {
+/// A gateway with the folders `first`, `second` and `other`, and these directories in its settings.
+fn gateway_with_directories(directories: impl Fn(&TestEnv) -> Vec<PathBuf>) -> TestGateway {
     let env = TestEnv::new();
-    for name in ["first", "second"] {
+    for name in ["first", "second", "other"] {
         fs::create_dir_all(env.path(name)).unwrap();
     }
-    // The directory of the gateway is not allowed, so the first one that is allowed counts.
-    let home = env.home();
-    fs::create_dir_all(&home).unwrap();
-    let directories =
-        format!("[gateway]\ndirectories = [{:?}, {:?}]\n", env.path("first"), env.path("second"));
-    fs::write(home.join("config.toml"), directories).unwrap();
-    let gateway = TestGateway::start_in(env, &[]);
-    let posted = gateway.post("/api/sessions", json!({})).await;
+    fs::create_dir_all(env.home()).unwrap();
+    let settings = format!("[gateway]\ndirectories = {:?}\n", directories(&env));
+    fs::write(env.home().join("config.toml"), settings).unwrap();
+    TestGateway::start_in(env, &[])
+}
+
+#[tokio::test]
+async fn new_sessions_have_one_default_directory_however_they_are_created() {
+    // If the directory of the gateway is not allowed, the first one that is allowed counts.
+    let elsewhere = |env: &TestEnv| vec![env.path("first"), env.path("second")];
+    let own_is_last = |env: &TestEnv| vec![env.path("first"), env.cwd()];
+    let cases: [(fn(&TestEnv) -> Vec<PathBuf>, fn(&TestEnv) -> PathBuf); 2] =
+        [(elsewhere, |env| env.path("first")), (own_is_last, TestEnv::cwd)];
+    for (directories, expected) in cases {
+        let gateway = gateway_with_directories(directories);
+        let expected = json!(expected(&gateway.env).canonicalize().unwrap());
+        let posted = gateway.post("/api/sessions", json!({})).await;
+        assert_eq!(posted["cwd"], expected);
+        let engine = crate::socket_support::connect(&gateway, &gateway.token).await;
+        let opened = crate::socket_support::open(&engine, osier_protocol::OpenTarget::default()).await;
+        assert_eq!(json!(opened.info.cwd), expected);
+        let created = engine.call(EngineRequest::CreateSession(NewStoredSession::default())).await.unwrap();
+        let EngineReply::Operation { result } = created else { panic!("{created:?}") };
+        assert_eq!(result.to_value()["cwd"], expected);
+    }
+}
+
+#[tokio::test]
+async fn only_sessions_of_the_directories_in_the_settings_can_be_used() {
+    let gateway = gateway_with_directories(|env| vec![env.path("first"), env.path("second")]);
+    for name in ["first", "second"] {
+        let folder = gateway.env.path(name);
+        let created = gateway.post("/api/sessions", json!({ "cwd": folder, "id": name })).await;
+        assert_eq!(created["cwd"], json!(folder.canonicalize().unwrap()));
+        gateway.get(&format!("/api/sessions/{name}/snapshot")).await;
+    }
+    // The directory where the gateway was started is not in the list.
+    let cwd = gateway.env.cwd();
+    let stored = gateway.env.json("append hello")["session"].as_str().unwrap().to_owned();
+    let refused = error(403, "directory_not_allowed");
+    for outside in [cwd, gateway.env.path("other"), gateway.env.path("first/../other")] {
+        let body = json!({ "cwd": outside });
+        assert_eq!(gateway.fails(Method::POST, "/api/sessions", body).await, refused, "{outside:?}");
+    }
+    for path in ["", "/snapshot", "/entries", "/export"] {
+        let path = format!("/api/sessions/{stored}{path}");
+        assert_eq!(gateway.fails(Method::GET, &path, json!({})).await, refused, "{path}");
+    }
+    let listed = gateway.get("/api/sessions").await["sessions"].clone();
+    let mut names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|card| card["id"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["first", "second"]);
     let engine = crate::socket_support::connect(&gateway, &gateway.token).await;
-    let opened = crate::socket_support::open(&engine, osier_protocol::OpenTarget::default()).await;
-    assert_eq!(posted["cwd"], json!(opened.info.cwd));
-    assert_eq!(posted["cwd"], json!(gateway.env.path("first")));
+    let target = osier_protocol::OpenTarget::Named { name: stored };
+    let failed = engine.open(osier_protocol::OpenRequest { target, leaving: None }).await.unwrap_err();
+    assert_eq!(failed.code, osier_protocol::ErrorCode::DirectoryNotAllowed);
 }
 
 #[tokio::test]
@@ -461,4 +510,38 @@ async fn a_read_only_token_reads_one_session_until_it_expires() {
     let with_cookie = |path: &str| gateway.plain(Method::GET, path).header("cookie", &cookie);
     ok(with_cookie(&session).send().await.unwrap()).await;
     assert_eq!(failed(with_cookie(&other).send().await.unwrap()).await, error(403, "forbidden"));
+}
+
+/// Other users of the machine can see the arguments of a program, and could use the link first.
+#[tokio::test]
+async fn serve_opens_the_page_without_showing_its_link_to_other_users() {
+    let env = TestEnv::new();
+    let tools = env.path("tools");
+    fs::create_dir_all(&tools).unwrap();
+    // The browser notes its arguments and the page that it opens.
+    let browser =
+        "#!/bin/sh\necho \"$@\" > opened.args\ncp -p \"$1\" opened.html\nmv opened.html opened.page\n";
+    for name in ["xdg-open", "open"] {
+        fs::write(tools.join(name), browser).unwrap();
+        fs::set_permissions(tools.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = osier_command(&env, &["serve", "--json", "--port", "0", "--open"]);
+    let path = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths([tools].into_iter().chain(std::env::split_paths(&path))).unwrap();
+    command.env("PATH", path);
+    let gateway = TestGateway::run(env.into(), command);
+    let (page, deadline) = (gateway.env.path("opened.page"), Instant::now() + Duration::from_secs(60));
+    while !page.exists() {
+        assert!(Instant::now() < deadline, "the browser starts");
+        std::thread::yield_now();
+    }
+    assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);
+    let arguments = fs::read_to_string(gateway.env.path("opened.args")).unwrap();
+    assert!(!arguments.contains("login") && arguments.trim().ends_with(".html"), "{arguments}");
+    let page = fs::read_to_string(page).unwrap();
+    let link = page.split_once("<a href=\"").unwrap().1.split_once('"').unwrap().0;
+    assert!(link.starts_with(&format!("{}/login/", gateway.url)), "{page}");
+    log_in(&gateway, link).await;
+    gateway.stop();
+    assert!(!std::path::Path::new(arguments.trim()).exists(), "the page goes with the gateway");
 }

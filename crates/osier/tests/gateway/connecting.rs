@@ -10,6 +10,7 @@ use crate::run_support::{ModelServer, osier_command};
 use crate::screen::{ESCAPE, READY, Screen, open};
 use crate::server::TestGateway;
 use crate::support::TestEnv;
+use crate::tunnel::Tunnel;
 
 /// The terminal of a user on another machine, with the token in a file.
 fn connect(gateway: &TestGateway, user: &TestEnv, args: &[&str]) -> Screen {
@@ -55,6 +56,54 @@ fn a_gateway_of_this_machine_needs_no_token() {
     let mut screen = open(&gateway.env, &["--connect", &gateway.url]);
     screen.wait_for(READY);
     screen.quit();
+}
+
+/// The token of the gateway must not go to whatever listens at the near end of a tunnel.
+#[test]
+fn the_end_of_a_tunnel_gets_no_token_that_the_user_did_not_give() {
+    let gateway = TestGateway::start();
+    let tunnel = Tunnel::to(gateway.port());
+    let url = format!("http://127.0.0.1:{}", tunnel.port);
+    let mut screen = open(&gateway.env, &["--connect", &url]);
+    screen.wait_for("Token for ws://127.0.0.1");
+    screen.press(&format!("{}\r", gateway.token));
+    screen.wait_for(READY);
+    screen.quit();
+}
+
+#[test]
+fn the_token_can_be_in_a_variable() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let start = |token: &str, args: &[&str]| {
+        let mut command = osier_command(&user, &[&["--connect", &gateway.url], args].concat());
+        command.env("OSIER_TOKEN", token);
+        Screen::start(command, 200, 24)
+    };
+    let mut screen = start(&format!(" {}\n", gateway.token), &[]);
+    screen.wait_for(READY);
+    screen.quit();
+    let (code, text) = start("not the token", &[]).wait_for_exit();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("does not accept the token"), "{text}");
+    // A file that the user names counts more.
+    user.write("token", &gateway.token);
+    let mut screen = start("not the token", &["--token-file", "token"]);
+    screen.wait_for(READY);
+    screen.quit();
+}
+
+/// The variable may be set in a shell in which the user also starts agents.
+#[test]
+fn a_command_of_the_agent_does_not_see_the_token_in_the_variable() {
+    let env = TestEnv::new();
+    let mut command = osier_command(&env, &["--model", "offline"]);
+    command.env("OSIER_TOKEN", "s3cret-of-a-gateway");
+    let mut screen = Screen::start(command, 100, 24);
+    screen.wait_for(READY);
+    screen.submit("!echo \"token=[$OSIER_TOKEN]\"");
+    screen.wait_for("token=[]");
+    screen.quit();
+    assert!(!crate::run_support::home_contents(&env).contains("s3cret-of-a-gateway"));
 }
 
 #[test]
@@ -220,6 +269,21 @@ fn a_prompt_is_shown_until_the_gateway_has_it() {
     screen.wait_for("returned 1 line");
     screen.wait_gone("to send: read notes.txt");
     screen.quit();
+}
+
+/// The near end of a tunnel is on this machine; a connection to any other machine should be encrypted.
+#[test]
+fn a_connection_that_others_can_read_is_announced() {
+    let user = TestEnv::new();
+    user.write("token", "t\n");
+    let connect = |url: &str| refused(&user, &["--connect", url, "--token-file", "token"]).1;
+    // No such machine exists.
+    let text = connect("http://box.invalid:7433");
+    assert!(text.contains("is not encrypted") && text.contains("cannot connect"), "{text}");
+    for url in ["https://box.invalid:7433", "http://127.0.0.1:1"] {
+        let text = connect(url);
+        assert!(!text.contains("is not encrypted") && text.contains("cannot connect"), "{text}");
+    }
 }
 
 /// A terminal that joins sees what runs, as one that was there from the start.

@@ -29,6 +29,20 @@ async fn entries_are_listed_in_pages() {
 }
 
 #[tokio::test]
+async fn large_entries_make_a_page_shorter_and_none_is_skipped() {
+    let gateway = TestGateway::start();
+    let large = "x".repeat(9 << 20);
+    let (session, entries) = gateway.create_with(&["a", &large, &large, "b"]).await;
+    let (mut pages, mut after) = (Vec::new(), Some(0));
+    while let Some(first) = after {
+        let page = gateway.get(&format!("{session}/entries?limit=1000&after={first}")).await;
+        pages.push(ids(&page["entries"]).into_iter().map(str::to_owned).collect::<Vec<_>>());
+        after = page["next"].as_u64();
+    }
+    assert_eq!(pages, [&entries[..2], &entries[2..]]);
+}
+
+#[tokio::test]
 async fn an_entry_is_appended_once() {
     let gateway = TestGateway::start();
     let session = gateway.create().await;

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
+use osier_testkit::DamagedTexts;
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -16,41 +17,6 @@ const REQUESTS: usize = 10_000;
 const FRAMES: usize = 10_000;
 /// The memory may vary by this much, in kilobytes.
 const MEMORY_NOISE: usize = 48 << 10;
-
-/// Numbers that look random, the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % below.max(1)
-    }
-
-    fn damage_one_of(&mut self, texts: &[impl AsRef<str>]) -> Vec<u8> {
-        let at = self.next(texts.len());
-        self.damage(texts[at].as_ref())
-    }
-
-    /// A text with some bytes replaced, removed or repeated.
-    fn damage(&mut self, text: &str) -> Vec<u8> {
-        let mut bytes = text.as_bytes().to_vec();
-        for _ in 0..=self.next(4) {
-            let at = self.next(bytes.len());
-            match self.next(4) {
-                0 => bytes.truncate(at),
-                1 => bytes[at] = u8::try_from(self.next(256)).unwrap(),
-                2 => drop(bytes.remove(at)),
-                _ => bytes.extend_from_within(at..),
-            }
-            if bytes.is_empty() {
-                break;
-            }
-        }
-        bytes
-    }
-}
 
 /// Sends bytes on a connection of their own, and waits until the gateway has closed it.
 fn send(port: u16, bytes: &[u8]) {
@@ -68,7 +34,7 @@ fn send(port: u16, bytes: &[u8]) {
 #[test]
 fn malformed_requests_leave_nothing_behind() {
     let gateway = TestGateway::start();
-    let (port, token, mut numbers) = (gateway.port(), &gateway.token, Numbers(0x05EE_D001));
+    let (port, token, mut texts) = (gateway.port(), &gateway.token, DamagedTexts::new(0x05EE_D001));
     let authorized = format!("host: localhost\r\nauthorization: Bearer {token}\r\n");
     let json = "content-type: application/json\r\ncontent-length: 17\r\n\r\n{\"text\": \"hello\"}";
     let requests = [
@@ -83,7 +49,7 @@ fn malformed_requests_leave_nothing_behind() {
     ];
     let mut send_some = |count: usize| {
         for _ in 0..count {
-            let request = numbers.damage_one_of(&requests);
+            let request = texts.damage_one_of(&requests);
             send(port, &request);
         }
     };
@@ -114,7 +80,7 @@ async fn send_frames(gateway: &TestGateway, count: usize) {
         r#"{"type":"attach","id":5,"session":1,"after":{"generation":"0f","entries":3}}"#,
         r#"{"type":"detach","stream":5}"#,
     ];
-    let mut numbers = Numbers(0x05EE_D002 + count as u64);
+    let mut texts = DamagedTexts::new(0x05EE_D002 + count as u64);
     for _ in 0..10 {
         let mut request = socket_url(gateway).into_client_request().unwrap();
         let bearer = format!("Bearer {}", gateway.token).parse().unwrap();
@@ -125,7 +91,7 @@ async fn send_frames(gateway: &TestGateway, count: usize) {
         let hello = format!(r#"{{"type":"hello","version":{}}}"#, osier_protocol::PROTOCOL_VERSION);
         sink.send(Message::text(hello)).await.unwrap();
         for _ in 0..count / 10 {
-            let frame = numbers.damage_one_of(&frames);
+            let frame = texts.damage_one_of(&frames);
             let frame = match String::from_utf8(frame) {
                 Ok(text) => Message::text(text),
                 Err(error) => Message::binary(error.into_bytes()),

@@ -31,7 +31,8 @@ const READING: [&str; 15] = [
     "/rendered?ids=x",
 ];
 /// What only an agent knows.
-const OF_THE_AGENT: [&str; 3] = ["/files", "/commands", "/models"];
+const OF_THE_AGENT: [&str; 5] =
+    ["/files", "/commands", "/models", "/explores", "/explores/compare?left=1&right=2"];
 
 /// A gateway that logs when an agent starts, in an environment where a new agent stores its approval mode.
 fn start() -> TestGateway {

@@ -64,7 +64,7 @@ impl TestGateway {
         TestGateway::run(env, command)
     }
 
-    fn run(env: Arc<TestEnv>, mut command: Command) -> TestGateway {
+    pub(crate) fn run(env: Arc<TestEnv>, mut command: Command) -> TestGateway {
         // Files of the page as somebody works on them, without a build.
         command.envs(std::env::var_os("OSIER_WEB_FILES").map(|folder| ("OSIER_WEB_FILES", folder)));
         let mut running = RunningCommand::start(command);

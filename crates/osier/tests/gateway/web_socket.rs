@@ -134,11 +134,24 @@ async fn a_read_only_token_attaches_to_its_session_only() {
 async fn a_client_cannot_change_the_settings_of_the_gateway() {
     let gateway = TestGateway::start();
     let engine = connect(&gateway, &gateway.token).await;
-    let widen = EngineRequest::SetSetting { key: "gateway.directories".to_owned(), value: "/".to_owned() };
-    assert_eq!(engine.call(widen).await.unwrap_err().code, ErrorCode::Forbidden);
-    let path = "/api/settings/gateway.directories";
-    let refused = gateway.fails(Method::PUT, path, json!({ "value": "/" })).await;
-    assert_eq!(refused, (403, "forbidden".to_owned()));
+    // TOML has several ways to write a key.
+    for key in [
+        "gateway.directories",
+        " gateway.directories",
+        "gateway . directories",
+        "\"gateway\".directories",
+        "'gateway'.'directories'",
+        "\"\\u0067ateway\".directories",
+    ] {
+        let widen = EngineRequest::SetSetting { key: key.to_owned(), value: "/".to_owned() };
+        assert_eq!(engine.call(widen).await.unwrap_err().code, ErrorCode::Forbidden, "{key}");
+        let path: String = key.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let path = format!("/api/settings/{path}");
+        let refused = gateway.fails(Method::PUT, &path, json!({ "value": "/" })).await;
+        assert_eq!(refused, (403, "forbidden".to_owned()), "{key}");
+    }
+    let settings = std::fs::read_to_string(gateway.env.home().join("config.toml")).unwrap_or_default();
+    assert!(!settings.contains("directories"), "{settings}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Commands that read the session.
 
 use osier_engine::nested_tree_json;
-use osier_protocol::entry_view::{EntryContent, MessageView};
+use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::tokens::TokenCount;
 use osier_protocol::{ClientError, EntryId, EntryLine, Seq};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::stored_entry::without_nulls;
 impl RpcSession {
     pub(crate) async fn state(&self) -> CommandResult {
         let (details, status) = (self.client.model_details().await?, self.client.status().await?);
-        let messages = self.client.context().await?.len();
+        let messages = self.client.message_count().await?;
         let is_running = self.client.attach(None).await?.state.turn_running;
         let translator = self.translator.lock().await;
         response_data(&without_nulls(json!({
@@ -75,10 +75,21 @@ impl RpcSession {
     }
 
     pub(crate) async fn last_assistant_text(&self) -> CommandResult {
-        let messages = self.client.context().await?;
-        let last = messages.iter().rev().find(|message| is_reply(message));
-        let text = last.map(reply_text).filter(|text| !text.is_empty());
+        let text = self.last_reply_text().await?.filter(|text| !text.is_empty());
         response_data(&json!({ "text": text }))
+    }
+
+    /// The text of the last reply. Reads no more of the path than is needed to find it.
+    async fn last_reply_text(&self) -> Result<Option<String>, ClientError> {
+        let mut limit = 16;
+        loop {
+            let path = self.client.path(Some(limit)).await?;
+            let found = path.entries.iter().rev().find_map(reply_text);
+            if found.is_some() || path.hidden_entries == 0 {
+                return Ok(found);
+            }
+            limit *= 4;
+        }
     }
 
     pub(crate) async fn fork_messages(&self) -> CommandResult {
@@ -177,16 +188,15 @@ impl MessageCounts {
     }
 }
 
-/// Whether a message is a reply that counts for pi: one that was canceled before it began does not.
-fn is_reply(message: &Value) -> bool {
-    let is_empty = message["content"].as_array().is_none_or(Vec::is_empty);
-    message["role"] == "assistant" && !(is_empty && message["stopReason"] == "aborted")
-}
-
-fn reply_text(message: &Value) -> String {
-    let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let text: String = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-    text.trim().to_owned()
+/// The text of an entry that is a reply. As in pi, one that was canceled before it began does not count.
+fn reply_text(entry: &EntryLine) -> Option<String> {
+    let EntryContent::Message(MessageView::Assistant(reply)) = &entry.view()?.content else { return None };
+    let is_empty = reply.blocks.is_empty() && reply.stop_reason.as_deref() == Some("aborted");
+    let texts = reply.blocks.iter().filter_map(|block| match block {
+        ReplyBlockView::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    (!is_empty).then(|| texts.collect::<String>().trim().to_owned())
 }
 
 /// An entry as it is stored.

@@ -5,7 +5,7 @@ mod bodies;
 use proptest::prelude::*;
 
 /// Fields of commands, so that random input is close to valid commands.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 30] = [
     r#""type":"prompt""#,
     r#""type":"steer""#,
     r#""type":"set_label""#,
@@ -19,6 +19,12 @@ const FIELDS: [&str; 24] = [
     r#""id":"a""#,
     r#""sessionId":"s""#,
     r#""sessionId":null"#,
+    r#""sessionId":7"#,
+    r#""session":"s""#,
+    r#""session":[]"#,
+    r#""type":"append_entry""#,
+    r#""type":"list_entries""#,
+    r#""entry":{"type":"custom","data":[1e400]}"#,
     r#""message":"x""#,
     r#""message":{}"#,
     r#""images":[{"type":"image","data":"AA==","mimeType":"image/png"}]"#,

@@ -230,10 +230,12 @@ async fn the_output_of_a_command_names_it_although_another_one_is_refused() {
     let fifo = program.engine.folder().join("fifo");
     program.data("bash", json!({ "command": format!("mkfifo {}", fifo.display()) })).await;
     program.events.clear();
-    let first = json!({ "id": "first", "type": "bash", "command": format!("{{ {wait}; }} < {}", fifo.display()) });
+    let first =
+        json!({ "id": "first", "type": "bash", "command": format!("{{ {wait}; }} < {}", fifo.display()) });
     program.send(&first).await;
     // The shell opens the pipe when somebody writes.
-    let writer = tokio::task::spawn_blocking(move || std::fs::OpenOptions::new().write(true).open(fifo).unwrap());
+    let writer =
+        tokio::task::spawn_blocking(move || std::fs::OpenOptions::new().write(true).open(fifo).unwrap());
     program.until("bash_execution_update").await;
     let refused = program.call("bash", json!({ "command": "echo three" })).await;
     assert_eq!(refused["code"], "session_busy", "{refused}");

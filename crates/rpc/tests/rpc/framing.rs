@@ -26,6 +26,21 @@ async fn junk_is_answered_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
+    let mut program = TestProgram::start().await;
+    let piece = "x".repeat(1 << 20);
+    program.write(b"{\"type\":\"prompt\",\"message\":\"").await;
+    for _ in 0..=osier_rpc::MAX_LINE >> 20 {
+        program.write(piece.as_bytes()).await;
+    }
+    program.write(b"\"}\n").await;
+    let refused = program.next().await.unwrap();
+    assert_eq!((&refused["command"], &refused["success"]), (&json!("parse"), &json!(false)), "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("is longer than 67108864 bytes"), "{refused}");
+    assert_eq!(program.data("get_state", json!({})).await["messageCount"], 0);
+}
+
+#[tokio::test]
 async fn unicode_separators_are_data_and_cr_before_lf_is_tolerated() {
     let mut program = TestProgram::start().await;
     program.push(ScriptedTurn::reply("a\u{2028}b"));

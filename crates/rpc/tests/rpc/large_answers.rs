@@ -53,7 +53,9 @@ async fn entries_are_written_as_they_are_stored_whatever_they_contain() {
     program.engine.append_entry(&session, &entry).await;
     for event in ["message_start", "message_end"] {
         let line = program.next_line().await.unwrap();
-        let start = format!(r#"{{"type":"{event}","message":{{"role":"custom","customType":"x","content":"Hi","display":true,"#);
+        let start = format!(
+            r#"{{"type":"{event}","message":{{"role":"custom","customType":"x","content":"Hi","display":true,"#
+        );
         assert!(line.starts_with(&start) && line.contains(&details), "{line:.300}");
     }
     let compaction = format!(

@@ -97,8 +97,7 @@ async fn events_are_written_once_however_a_session_was_opened() {
     let main = program.data("get_state", json!({})).await["sessionId"].clone();
     let first = program.data("open_session", json!({})).await["sessionId"].clone();
     let second = program.data("open_session", json!({})).await["sessionId"].clone();
-    let switched =
-        program.data("switch_session", json!({ "sessionId": first, "sessionPath": second })).await;
+    let switched = program.data("switch_session", json!({ "sessionId": first, "sessionPath": second })).await;
     assert_eq!(switched["sessionId"], second);
     program.push(ScriptedTurn::reply("Once."));
     program.data("prompt", json!({ "message": "Hi", "sessionId": second })).await;

@@ -17,7 +17,7 @@ pub(super) fn answer_json(id: Option<u64>, frame: &ServerFrame) -> String {
     }
 }
 
-fn too_large() -> ClientError {
+pub(super) fn too_large() -> ClientError {
     let message = format!(
         "the answer is larger than {} MB, which is too much for one message; ask for a part of it (`entries` comes in pages), or \
          read it over the HTTP of a gateway, which streams it: `GET /api/sessions/ID/` and `tree`, `path`, `context`, `export` or \
@@ -27,7 +27,7 @@ fn too_large() -> ClientError {
     ClientError::new(ErrorCode::AnswerTooLarge, message)
 }
 
-fn limited_json(frame: &ServerFrame, max: usize) -> Option<String> {
+pub(super) fn limited_json(frame: &ServerFrame, max: usize) -> Option<String> {
     let mut text = LimitedText { bytes: Vec::new(), max };
     serde_json::to_writer(&mut text, frame).ok()?;
     String::from_utf8(text.bytes).ok()

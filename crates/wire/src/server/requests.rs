@@ -78,10 +78,9 @@ impl RequestContext {
     }
 
     async fn open(&self, id: u64, request: OpenRequest) -> Result<ServerFrame, ClientError> {
-        self.open.check_new(id)?;
+        let opening = self.open.reserve(id)?;
         let session = self.engine.open(request).await?.map(|opened| {
-            let served = ServedSession { id: opened.info.id.clone(), client: opened.client };
-            self.open.insert(id, served);
+            opening.finish(ServedSession { id: opened.info.id.clone(), client: opened.client });
             opened.info
         });
         Ok(ServerFrame::Opened { id, session })

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::answers::{MAX_ANSWER, limited_json, too_large};
 use super::requests::AnswerPermit;
 use crate::decode::invalid_frame;
 use crate::frame::{EventFrame, ServerFrame, generation_text};
@@ -32,6 +33,8 @@ pub(super) struct OpenSessions(Mutex<OpenByRequest>);
 struct OpenByRequest {
     sessions: FxHashMap<u64, ServedSession>,
     streams: FxHashMap<u64, ServedStream>,
+    /// Sessions that are being opened, and whether the client has closed them already.
+    opening: FxHashMap<u64, bool>,
     is_closed: bool,
 }
 
@@ -43,10 +46,13 @@ impl OpenByRequest {
     }
 
     fn check_new(&self, id: u64) -> Result<(), ClientError> {
-        if self.sessions.contains_key(&id) || self.streams.contains_key(&id) {
+        let is_used = self.sessions.contains_key(&id)
+            || self.streams.contains_key(&id)
+            || self.opening.contains_key(&id);
+        if is_used {
             return Err(invalid_frame(&format!("the id {id} is in use")));
         }
-        if self.sessions.len() >= MAX_OPEN || self.streams.len() >= MAX_OPEN {
+        if self.sessions.len() + self.opening.len() >= MAX_OPEN || self.streams.len() >= MAX_OPEN {
             let message =
                 format!("a connection can have {MAX_OPEN} sessions and {MAX_OPEN} streams; close some first");
             return Err(ClientError::new(ErrorCode::TooManyRequests, message));
@@ -108,9 +114,13 @@ impl OpenSessions {
         self.lock().find(session)
     }
 
-    /// Refuses an id that names something already, and more than one client needs.
-    pub(super) fn check_new(&self, id: u64) -> Result<(), ClientError> {
-        self.lock().check_new(id)
+    /// Reserves an id for a session that is being opened. Refuses an id that names something already, and more sessions than one
+    /// client needs.
+    pub(super) fn reserve(&self, id: u64) -> Result<OpeningSession<'_>, ClientError> {
+        let mut open = self.lock();
+        open.check_new(id)?;
+        open.opening.insert(id, false);
+        Ok(OpeningSession { open: self, id })
     }
 
     /// The open sessions.
@@ -118,17 +128,13 @@ impl OpenSessions {
         self.lock().sessions.values().cloned().collect()
     }
 
-    pub(super) fn insert(&self, id: u64, session: ServedSession) {
-        let mut open = self.lock();
-        if !open.is_closed {
-            open.sessions.insert(id, session);
-        }
-    }
-
     pub(super) fn close(&self, session: u64) {
         let mut open = self.lock();
         open.streams.retain(|_, stream| stream.session != session);
         open.sessions.remove(&session);
+        if let Some(is_closed) = open.opening.get_mut(&session) {
+            *is_closed = true;
+        }
     }
 
     pub(super) fn detach(&self, stream: u64) {
@@ -194,6 +200,29 @@ impl OpenSessions {
     }
 }
 
+/// A session that is being opened. Its id is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct OpeningSession<'a> {
+    open: &'a OpenSessions,
+    id: u64,
+}
+
+impl OpeningSession<'_> {
+    /// The session is open, unless the client has closed it meanwhile.
+    pub(super) fn finish(self, session: ServedSession) {
+        let mut open = self.open.lock();
+        if !open.is_closed && open.opening.get(&self.id) == Some(&false) {
+            open.sessions.insert(self.id, session);
+        }
+    }
+}
+
+impl Drop for OpeningSession<'_> {
+    fn drop(&mut self) {
+        self.open.lock().opening.remove(&self.id);
+    }
+}
+
 /// Forwards the events of one attachment, in their order.
 #[derive(Debug)]
 pub(super) struct EventForwarder {
@@ -210,7 +239,11 @@ impl EventForwarder {
     async fn forward(mut self, attached: Attached) -> Result<(), OutboxClosed> {
         let Attached { state, mut events } = attached;
         let mut position = StreamPosition::new(self.after, &state);
-        self.outbox.send(ServerFrame::Attached { id: self.id, state }.to_json()).await?;
+        let attached = ServerFrame::Attached { id: self.id, state };
+        let Some(attached) = limited_json(&attached, MAX_ANSWER) else {
+            return self.outbox.send(ServerFrame::error(self.id, too_large()).to_json()).await;
+        };
+        self.outbox.send(attached).await?;
         self.permit = None;
         while let Some(event) = events.next().await {
             position.advance(&event);

@@ -5,7 +5,7 @@ mod bodies;
 use proptest::prelude::*;
 
 /// Fragments of frames, so that random input is close to valid frames.
-const PIECES: [&str; 30] = [
+const PIECES: [&str; 33] = [
     "{",
     "}",
     "[",
@@ -23,6 +23,9 @@ const PIECES: [&str; 30] = [
     "\"type\":\"open\"",
     "\"type\":\"attach\"",
     "\"type\":\"error\"",
+    "\"type\":\"call\"",
+    "\"request\":{\"type\":\"session_operation\",\"session\":{\"store\":\"a\",\"key\":\"b\"},\"operation\":{\"type\":\"append_entry\",\"entry\":{\"id\":1.00}}}",
+    "\"request\":{\"type\":\"session_operation\",\"session\":{\"store\":\"a\",\"key\":\"b\"},\"operation\":{\"type\":\"list_entries\",\"after\":-1}}",
     "\"id\":1",
     "\"session\":1",
     "\"stream\":2",
@@ -42,7 +45,7 @@ const PIECES: [&str; 30] = [
 fn pieces() -> impl Strategy<Value = String> {
     let any =
         prop::collection::vec(prop::sample::select(&PIECES[..]), 0..12).prop_map(|parts| parts.concat());
-    let fields = prop::collection::vec(prop::sample::select(&PIECES[12..28]), 0..8);
+    let fields = prop::collection::vec(prop::sample::select(&PIECES[12..31]), 0..8);
     prop_oneof![any, fields.prop_map(|fields| format!("{{{}}}", fields.join(",")))]
 }
 

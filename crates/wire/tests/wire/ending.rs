@@ -20,9 +20,10 @@ use tokio::io::{
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-/// An engine whose sessions are slow: attaching waits for a permit, and a shell command for a cancellation.
+/// An engine whose sessions are slow: opening can wait, attaching waits for a permit, and a shell command for a cancellation.
 #[derive(Debug, Clone)]
 struct SlowSessions {
+    opening: Arc<Semaphore>,
     attaching: Arc<Semaphore>,
     canceled: Arc<Semaphore>,
     open: Arc<AtomicUsize>,
@@ -33,7 +34,8 @@ struct SlowSessions {
 impl SlowSessions {
     fn new(can_cancel: bool) -> SlowSessions {
         let [attaching, canceled] = [0; 2].map(|permits| Arc::new(Semaphore::new(permits)));
-        SlowSessions { attaching, canceled, open: Arc::default(), can_cancel }
+        let opening = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        SlowSessions { opening, attaching, canceled, open: Arc::default(), can_cancel }
     }
 
     fn open_sessions(&self) -> usize {
@@ -58,6 +60,7 @@ impl EngineClient for SlowSessions {
     }
 
     async fn open(&self, _: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
+        self.opening.acquire().await.unwrap().forget();
         self.open.fetch_add(1, Ordering::SeqCst);
         let client = Arc::new(SlowSession(self.clone()));
         Ok(Some(OpenedSession { info: SessionInfo::default(), client }))
@@ -175,6 +178,30 @@ async fn a_session_that_is_closed_while_a_client_attaches_leaves_no_stream() {
         client.write(json!({ "type": "attach", "id": 2, "session": 4 })).await;
         assert_eq!(client.read().await["type"], "attached", "{end}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_opened_has_its_id_alone_and_can_be_closed() {
+    let engine = SlowSessions { opening: Arc::new(Semaphore::new(0)), ..SlowSessions::new(true) };
+    let mut client = PipeClient::connect(&engine, ServeOptions::default()).await;
+    let open = |id: u64| json!({ "type": "open", "id": id, "open": { "target": "new" } });
+    client.write(open(1)).await;
+    client.write(open(1)).await;
+    let refused = client.read().await;
+    assert_eq!((&refused["type"], &refused["id"]), (&json!("error"), &json!(1)));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("id 1 is in use"), "{refused}");
+    client.write(json!({ "type": "attach", "id": 1, "session": 9 })).await;
+    assert!(client.read().await["error"]["message"].as_str().unwrap().contains("id 1 is in use"));
+    client.write(json!({ "type": "close", "session": 1 })).await;
+    client.write(json!({ "type": "ping" })).await;
+    assert_eq!(client.read().await["type"], "pong");
+    engine.opening.add_permits(1);
+    assert_eq!(client.read().await["type"], "opened");
+    assert_eq!(engine.open_sessions(), 0, "it was closed before it was open");
+    engine.opening.add_permits(1);
+    client.write(open(1)).await;
+    assert_eq!(client.read().await["type"], "opened", "the id is free again");
+    assert_eq!(engine.open_sessions(), 1);
 }
 
 /// Few answers are made at a time, so an attachment may wait before it begins.

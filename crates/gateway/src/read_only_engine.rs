@@ -1,4 +1,4 @@
-//! The engine as one client may use it: everything but the settings of the gateway, or only reading one session.
+//! The engine for a client that may only read one session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,35 +12,8 @@ use osier_protocol::{
 
 use crate::error::READ_ONLY;
 
-/// The settings of the gateway itself. A client must not widen what it can reach.
-const GATEWAY_SETTINGS: &str = "gateway";
-
-fn forbidden(message: &str) -> ClientError {
-    ClientError::new(ErrorCode::Forbidden, message)
-}
-
 fn read_only() -> ClientError {
-    forbidden(READ_ONLY)
-}
-
-/// The engine for the token of the gateway.
-#[derive(Debug)]
-pub(crate) struct FullEngine(pub(crate) Arc<dyn EngineClient>);
-
-#[async_trait]
-impl EngineClient for FullEngine {
-    async fn call(&self, request: EngineRequest) -> Result<EngineReply, ClientError> {
-        match &request {
-            EngineRequest::SetSetting { key, .. } if key.starts_with(GATEWAY_SETTINGS) => Err(forbidden(
-                "a client cannot change the settings of its gateway; change them on its machine with `osier config set`",
-            )),
-            _ => self.0.call(request).await,
-        }
-    }
-
-    async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
-        self.0.open(request).await
-    }
+    ClientError::new(ErrorCode::Forbidden, READ_ONLY)
 }
 
 /// The engine for a read-only token. It starts no agent, so nothing happens because somebody reads.

@@ -1,0 +1,9 @@
+//! Reads arbitrary bytes as the headers of a request to the gateway.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one function")]
+#[path = "../../crates/gateway/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::headers(data));
