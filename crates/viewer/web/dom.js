@@ -87,6 +87,8 @@ export function isPageKey(event) {
   return !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey && !document.querySelector("dialog[open], :popover-open");
 }
 
+/** The longest message that is shown. */
+const MAX_MESSAGE = 1_000;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let messageTimer;
 
@@ -96,10 +98,10 @@ let messageTimer;
  */
 export function announce(text) {
   const place = byId("message");
-  place.textContent = visibleText(text);
+  place.textContent = visibleText(text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text);
   place.classList.add("shown");
   clearTimeout(messageTimer);
-  messageTimer = setTimeout(() => place.classList.remove("shown"), 1500 + 50 * text.length);
+  messageTimer = setTimeout(() => place.classList.remove("shown"), 1500 + 50 * Math.min(text.length, MAX_MESSAGE));
 }
 
 /** Offers a file for download. @param {Blob} content @param {string} name */

@@ -352,7 +352,7 @@ export function previewText(entry) {
   const quoted = /^(?:user|assistant): "(.*)"$/su.exec(entry.preview);
   const text = quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
   if (entry.role === "assistant" && text === "(no content)" && entry.calls) return entry.calls === 1 ? "(calls a tool)" : `(calls ${entry.calls} tools)`;
-  return isMessage(entry) ? plainText(text) : text.replace(/: \{\}\]$/u, "]");
+  return isMessage(entry) ? plainText(text) : text.replace(/^\[task: .*\]$/su, "[task]").replace(/: \{\}\]$/u, "]");
 }
 
 /** @param {import("./state.js").Row} entry */

@@ -45,6 +45,50 @@ async fn a_hundred_thousand_entries_open_and_scroll() {
         .await;
 }
 
+/// In a name, a label, thinking, arguments, a path, the output of a tool and the text of a command: the page opens, nothing is wider than the
+/// window, and the tree can be searched.
+#[tokio::test]
+async fn lines_of_ten_megabytes_open_wherever_they_are() {
+    let long = "y".repeat(10_000_000);
+    let time = "2026-01-01T00:00:00.000Z";
+    let call = |name: &str, arguments: serde_json::Value| json!({ "type": "toolCall", "id": "c1", "name": name, "arguments": arguments });
+    let messages = [
+        json!({ "role": "user", "content": "first" }),
+        json!({ "role": "assistant", "content": [{ "type": "thinking", "thinking": long }, { "type": "text", "text": "thought" }] }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": "read" }, call("read", json!({ "path": long }))] }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": "run" }, call("bash", json!({ "command": long }))] }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": "call" }, call(&long, json!({ "a": long }))] }),
+        json!({ "role": "toolResult", "toolCallId": "c1", "toolName": "bash", "content": [{ "type": "text", "text": long }], "isError": false }),
+        json!({ "role": "bashExecution", "command": "cat", "output": long, "exitCode": 0 }),
+    ];
+    let mut lines: Vec<serde_json::Value> = Vec::new();
+    let mut add = |mut entry: serde_json::Value| {
+        let number = lines.len() + 1;
+        entry["id"] = json!(format!("{number:08x}"));
+        entry["parentId"] = if number == 1 { json!(null) } else { json!(format!("{:08x}", number - 1)) };
+        entry["timestamp"] = json!(time);
+        lines.push(entry);
+    };
+    for message in messages {
+        add(json!({ "type": "message", "message": message }));
+    }
+    add(json!({ "type": "session_info", "name": long }));
+    add(json!({ "type": "label", "targetId": "00000001", "label": long }));
+    add(json!({ "type": "custom_message", "customType": long, "content": "the end", "display": true }));
+    let file = page(&ScriptedSession::from_lines(lines.iter().map(ToString::to_string)), &long);
+    let Some(page) = OpenPage::open(&file, BrowserWindow::default()).await else { return };
+    page.shows("1 2 3 4 5 6 7 a").await;
+    let narrow = "document.documentElement.scrollWidth <= innerWidth";
+    page.becomes(narrow, "true").await;
+    page.browser.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
+    page.settle().await;
+    page.becomes(narrow, "true").await;
+    page.browser.type_into("#search", "thought").await;
+    page.has_tree("thought").await;
+    let label = "document.querySelector('#entry-00000001 .label').offsetWidth < 400";
+    page.becomes(label, "true").await;
+}
+
 #[tokio::test]
 async fn a_line_of_ten_megabytes_opens() {
     let text = "x".repeat(10_000_000);

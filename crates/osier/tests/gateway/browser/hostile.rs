@@ -198,3 +198,106 @@ async fn what_appears_at_times_has_enough_contrast_and_names() {
         assert_eq!(low, json!(""), "{theme}");
     }
 }
+
+/// Lines of ten megabytes, in what is stored and in what is live: the page shows them, stays as wide as the window, and answers.
+#[tokio::test]
+async fn long_lines_everywhere_leave_a_page_that_works() {
+    let gateway = TestGateway::start();
+    let session = gateway.create().await;
+    let long = "y".repeat(10_000_000);
+    let say = |message: Value| json!({ "message": message });
+    let call = json!({ "type": "toolCall", "id": "c1", "name": "bash", "arguments": { "command": long } });
+    let content =
+        json!([{ "type": "thinking", "thinking": long }, { "type": "text", "text": "I run it" }, call]);
+    let result = json!([{ "type": "text", "text": long }]);
+    for message in [
+        json!({ "role": "user", "content": long }),
+        json!({ "role": "assistant", "content": content, "provider": "p", "model": "m", "stopReason": "toolUse" }),
+        json!({ "role": "toolResult", "toolCallId": "c1", "toolName": "bash", "content": result, "isError": false }),
+    ] {
+        gateway.post(&format!("{session}/messages"), say(message)).await;
+    }
+    let (other, ids) = gateway.create_with(&["second"]).await;
+    for (method, path, body) in [
+        (reqwest::Method::PUT, format!("{other}/entries/{}/label", ids[0]), json!({ "label": long })),
+        (reqwest::Method::PATCH, other.clone(), json!({ "title": long })),
+    ] {
+        let set = gateway.request(method, &path).json(&body).send().await.unwrap();
+        assert!(set.status().is_success(), "{path}: {}", set.status());
+    }
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let fits = async || {
+        page.evaluate_frame().await;
+        // Parts that are wider than they should be, and do not scroll or cut what is.
+        let wide = "return document.documentElement.scrollWidth <= innerWidth ? '' : [...document.querySelectorAll('body *')]
+            .filter((part) => part.scrollWidth > Math.max(part.clientWidth, 1) && getComputedStyle(part).overflowX === 'visible' && getComputedStyle(part).display !== 'inline')
+            .map((part) => part.cloneNode().outerHTML.slice(0, 100)).join('\\n')";
+        assert_eq!(page.evaluate(wide).await, json!(""));
+    };
+    page.wait("document.querySelectorAll('.session-link').length === 2").await;
+    fits().await;
+    page.evaluate(FAKE_GATEWAY).await;
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.entry').length === 3 && !document.querySelector('.body.loading')")
+        .await;
+    page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
+    fits().await;
+    // The same while it happens.
+    let live = "const text = 'y'.repeat(10_000_000);
+        event({ type: 'turn_started' });
+        event({ type: 'draft_begun', id: 'd' });
+        event({ type: 'draft', id: 'd', index: 0, delta: { type: 'text_delta', block: 0, delta: text } });
+        event({ type: 'tool_started', call: 'c', name: text, arguments: {} });
+        event({ type: 'tool_output', call: 'c', text, skipped: 0 });
+        event({ type: 'asked', id: 1, question: { call: { id: 'c', name: 'write', arguments: {} }, what: { type: 'diff', path: text, created: true, diff: '' }, why: 'outside', offers: [text] } });
+        event({ type: 'queue', steering: [text], followUp: [] });
+        event({ type: 'notice', text });
+        event({ type: 'extension', method: 'setStatus', statusKey: 's', statusText: text });
+        await frame();";
+    run(&page, &[], live).await;
+    page.wait("document.querySelector('.question') && document.querySelector('.queued') && document.querySelector('.result.running') && document.querySelector('.draft .body > *')").await;
+    fits().await;
+    run(&page, &[], "event({ type: 'answered', id: 1 }); event({ type: 'turn_ended', finished: 'done', error: null }); event({ type: 'extension', method: 'setStatus', statusKey: 's' }); await frame();").await;
+    page.show(&other).await;
+    page.wait("document.querySelector('.entry .label') && document.querySelector('.row .label') && document.title.length > 0").await;
+    fits().await;
+    page.browser.type_into("#prompt", "typed").await;
+    page.wait("document.querySelector('#prompt').value === 'typed'").await;
+}
+
+/// The corpus as stored entries, on the live page.
+#[tokio::test]
+async fn stored_entries_cannot_run_scripts() {
+    let canary = Canary::start();
+    let cases = canary.cases();
+    let gateway = TestGateway::start();
+    let Some(page) = open(&gateway).await else { return };
+    let session = page.evaluate("return document.body.dataset.session").await;
+    let session = format!("/api/sessions/{}", session.as_str().unwrap());
+    let all = cases.join("\n\n");
+    let content = json!([{ "type": "thinking", "thinking": all }, { "type": "text", "text": all }]);
+    for message in [
+        json!({ "role": "user", "content": all }),
+        json!({ "role": "assistant", "content": content, "provider": "p", "model": "m", "stopReason": "stop" }),
+        json!({ "role": "bashExecution", "command": all, "output": all, "exitCode": 1 }),
+    ] {
+        gateway.post(&format!("{session}/messages"), json!({ "message": message })).await;
+    }
+    for case in cases.iter().step_by(10) {
+        let extension =
+            json!({ "type": "custom_message", "customType": case, "content": case, "display": true });
+        gateway.post(&format!("{session}/entries"), extension).await;
+        gateway
+            .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": case } }))
+            .await;
+    }
+    let number = 4 + 2 * cases.len().div_ceil(10);
+    page.wait(&format!("document.querySelector('#tree-status').textContent.startsWith('{number} of')")).await;
+    page.evaluate("dispatchEvent(new Event('beforeprint'))").await;
+    page.wait(&format!(
+        "document.querySelectorAll('.entry').length >= {number} && !document.querySelector('.body.loading')"
+    ))
+    .await;
+    page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
+    is_inert(&page, &canary, "stored entries").await;
+}
