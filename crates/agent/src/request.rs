@@ -8,6 +8,7 @@ use osier_session::SessionState;
 use osier_store::StoreError;
 use osier_tree::Place;
 use osier_tree::projection::request::{Repairs, RequestBuilder, RequestMessage};
+use osier_tree::scan::RawJson;
 use serde_json::Value;
 
 use crate::backtrack;
@@ -150,6 +151,10 @@ impl RequestMessage for ContextPiece {
             true => Some(ContextPiece::Prompt(message)),
             false => Message::from_json(message).ok().map(ContextPiece::Message),
         }
+    }
+
+    fn read(message: RawJson<'_>) -> Option<ContextPiece> {
+        Message::read(message).map(ContextPiece::Message)
     }
 
     fn is_reply(&self) -> bool {

@@ -72,41 +72,46 @@ impl ToolOutput<'_> {
 
 /// Adapts the messages of a request to its model.
 pub(crate) fn adapt_turns(request: &Request) -> Vec<ApiTurn<'_>> {
-    let model = &*request.model;
-    let calls = if model.tools { HashMap::new() } else { calls_by_id(request) };
     let mut turns: Vec<ApiTurn<'_>> = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
-        match message {
-            Message::System(_) => {}
-            Message::User(user) => {
-                push_unless_empty(&mut turns, ApiTurn::User(content_parts(&user.content, model)));
-            }
-            Message::Assistant(assistant) => {
-                push_unless_empty(&mut turns, ApiTurn::Assistant(assistant_parts(assistant, model)));
-            }
-            Message::ToolResult(result) if model.tools => {
-                let outcome = tool_output(result, model);
-                match turns.last_mut() {
-                    Some(ApiTurn::ToolResults(batch)) => batch.push(outcome),
-                    _ => turns.push(ApiTurn::ToolResults(vec![outcome])),
-                }
-            }
-            Message::ToolResult(result) => {
-                push_unless_empty(&mut turns, ApiTurn::User(result_as_text(result, &calls, model)));
-            }
-        }
-    }
+    for_each_turn(request, |turn| turns.push(turn));
     turns
 }
 
-fn push_unless_empty<'a>(turns: &mut Vec<ApiTurn<'a>>, turn: ApiTurn<'a>) {
-    let is_empty = match &turn {
-        ApiTurn::User(parts) => parts.is_empty(),
-        ApiTurn::Assistant(assistant) => assistant.is_empty(),
-        ApiTurn::ToolResults(batch) => batch.is_empty(),
-    };
-    if !is_empty {
-        turns.push(turn);
+/// Passes on each turn as soon as it is complete.
+pub(crate) fn for_each_turn<'a>(request: &'a Request, mut each: impl FnMut(ApiTurn<'a>)) {
+    let model = &*request.model;
+    let calls = if model.tools { HashMap::new() } else { calls_by_id(request) };
+    let mut results = Vec::new();
+    for message in &request.messages {
+        let turn = match message {
+            Message::System(_) => continue,
+            Message::User(user) => ApiTurn::User(content_parts(&user.content, model)),
+            Message::Assistant(assistant) => ApiTurn::Assistant(assistant_parts(assistant, model)),
+            Message::ToolResult(result) if model.tools => {
+                results.push(tool_output(result, model));
+                continue;
+            }
+            Message::ToolResult(result) => ApiTurn::User(result_as_text(result, &calls, model)),
+        };
+        if !turn.is_empty() {
+            if !results.is_empty() {
+                each(ApiTurn::ToolResults(std::mem::take(&mut results)));
+            }
+            each(turn);
+        }
+    }
+    if !results.is_empty() {
+        each(ApiTurn::ToolResults(results));
+    }
+}
+
+impl ApiTurn<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            ApiTurn::User(parts) => parts.is_empty(),
+            ApiTurn::Assistant(parts) => parts.is_empty(),
+            ApiTurn::ToolResults(batch) => batch.is_empty(),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod error;
 mod http_clients;
 mod key;
 mod message;
+mod message_reader;
 mod model;
 mod observer;
 mod provider;

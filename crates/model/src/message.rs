@@ -181,7 +181,7 @@ impl UserMessage {
 
 impl StopReason {
     /// Unknown reasons, from newer versions, are read as a normal stop.
-    fn parse(name: &str) -> StopReason {
+    pub(crate) fn parse(name: &str) -> StopReason {
         match name {
             "length" => StopReason::Length,
             "toolUse" => StopReason::ToolUse,
@@ -225,7 +225,7 @@ fn take_content(fields: &mut Map<String, Value>) -> Vec<ContentBlock> {
 }
 
 /// The remaining fields. Fields that were taken out are null.
-fn remaining_fields(fields: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn remaining_fields(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 

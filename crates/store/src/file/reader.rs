@@ -1,12 +1,19 @@
 //! Reads the lines of a file in large chunks. The first chunk is small, because many callers need only the first
 //! line. Holds at most one chunk or the longest line in memory.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 const FIRST_CHUNK_BYTES: usize = 4 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
+
+thread_local! {
+    /// The buffer of the last reader of this thread. A list of sessions reads thousands of files, and the pages of a new buffer
+    /// cost more than the lines of a small file.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// One line of a file, without its newline.
 #[derive(Debug)]
@@ -25,6 +32,8 @@ pub(super) struct LineReader<'f> {
     /// The part of the buffer that was read and not yet returned.
     start: usize,
     end: usize,
+    /// How much of the buffer is used.
+    limit: usize,
     /// The file offset of `buffer[start]`.
     offset: u64,
     at_end: bool,
@@ -32,7 +41,8 @@ pub(super) struct LineReader<'f> {
 
 impl<'f> LineReader<'f> {
     pub(super) fn new(file: &'f File, from: u64) -> LineReader<'f> {
-        LineReader { file, buffer: vec![0; FIRST_CHUNK_BYTES], start: 0, end: 0, offset: from, at_end: false }
+        let buffer = BUFFER.take();
+        LineReader { file, buffer, start: 0, end: 0, limit: FIRST_CHUNK_BYTES, offset: from, at_end: false }
     }
 
     pub(super) fn next_line(&mut self) -> io::Result<Option<FileLine<'_>>> {
@@ -60,10 +70,13 @@ impl<'f> LineReader<'f> {
     /// Moves the rest to the front, of a larger buffer if this one is full.
     fn make_room(&mut self) {
         let left = self.start..self.end;
-        let is_full = left.len() == self.buffer.len();
-        if is_full || self.end == self.buffer.len() && self.buffer.len() < CHUNK_BYTES {
+        let is_full = left.len() == self.limit;
+        if is_full || self.end == self.limit && self.limit < CHUNK_BYTES {
+            self.limit = CHUNK_BYTES.max(if is_full { 2 * left.len() } else { 0 });
+        }
+        if self.limit > self.buffer.len() {
             // A new buffer is zeroed by the operating system; growing this one would write the zeros.
-            let mut larger = vec![0; CHUNK_BYTES.max(if is_full { 2 * left.len() } else { 0 })];
+            let mut larger = vec![0; self.limit.max(CHUNK_BYTES)];
             larger[..left.len()].copy_from_slice(&self.buffer[left.clone()]);
             self.buffer = larger;
         } else {
@@ -75,13 +88,22 @@ impl<'f> LineReader<'f> {
     fn fill_buffer(&mut self) -> io::Result<()> {
         self.make_room();
         let at = self.offset + self.end as u64;
-        match self.file.read_at(&mut self.buffer[self.end..], at) {
+        match self.file.read_at(&mut self.buffer[self.end..self.limit], at) {
             Ok(0) => self.at_end = true,
             Ok(read) => self.end += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+}
+
+impl Drop for LineReader<'_> {
+    fn drop(&mut self) {
+        // A buffer for a very long line must not stay.
+        if self.buffer.len() <= CHUNK_BYTES {
+            BUFFER.set(std::mem::take(&mut self.buffer));
+        }
     }
 }
 
@@ -102,5 +124,24 @@ mod tests {
         }
         let end = 3 + long.len() as u64;
         assert_eq!(seen, [(0, 1, true), (2, 0, true), (3, long.len(), true), (end + 1, 4, false)]);
+    }
+
+    /// What an earlier reader left in the buffer is never returned.
+    #[test]
+    fn readers_one_after_the_other_read_their_own_files() {
+        for round in 0..50 {
+            let mut file = tempfile::tempfile().unwrap();
+            let lines: Vec<String> = (0..round).map(|number| format!("{number}").repeat(round * number)).collect();
+            lines.iter().for_each(|line| writeln!(file, "{line}").unwrap());
+            let mut reader = LineReader::new(&file, 0);
+            // Readers also end in the middle, and several exist at once.
+            let mut other = LineReader::new(&file, 0);
+            other.next_line().unwrap();
+            for line in &lines {
+                let read = reader.next_line().unwrap().map(|line| line.bytes.to_vec());
+                assert_eq!(read.as_deref(), Some(line.as_bytes()), "round {round}");
+            }
+            assert!(reader.next_line().unwrap().is_none());
+        }
     }
 }

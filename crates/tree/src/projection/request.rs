@@ -31,6 +31,12 @@ pub trait RequestMessage: Sized {
     /// `None` if the message cannot be represented.
     fn from_json(message: Value) -> Option<Self>;
 
+    /// Reads a user message, a reply or a result, with the same result as `from_json`. `None` for other messages, and if
+    /// reading this one needs its value.
+    fn read(_message: RawJson<'_>) -> Option<Self> {
+        None
+    }
+
     fn is_reply(&self) -> bool;
 
     /// The ids and tool names of the calls in a reply.
@@ -170,6 +176,12 @@ pub(crate) fn to_request_message(message: &[u8]) -> Option<Value> {
             }
         }
     }
+}
+
+/// Converts a message of the context to the form that is sent, in the representation of the caller.
+fn read_message<M: RequestMessage>(message: &[u8]) -> Option<M> {
+    let read = M::read(RawJson::from_valid(message));
+    read.or_else(|| to_request_message(message).and_then(M::from_json))
 }
 
 /// Parses JSON that may contain lone surrogates, which `serde_json` and models reject.

@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::THINKING_FIELDS;
 use super::messages_writer::MessagesWriter;
-use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, for_each_turn};
 use crate::api::{HttpRequest, RequestBody};
-use crate::block::Image;
+use crate::block::{ContentBlock, Image};
 use crate::compat::{MaxTokensField, ReasoningFormat};
+use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
 use crate::request::{CacheRetention, ModelInfo, Request};
 use crate::thinking::ThinkingLevel;
 use crate::tool_id::sanitize_id;
@@ -82,22 +83,35 @@ fn tools(request: &Request) -> Value {
 
 fn with_messages(fields: Map<String, Value>, request: &Request) -> String {
     let model = &*request.model;
-    let mut messages =
-        MessagesWriter::new(fields, model.compat.cache_control && request.cache != CacheRetention::Off);
+    let with_markers = model.compat.cache_control && request.cache != CacheRetention::Off;
+    let mut messages = MessagesWriter::new(fields, with_markers, text_size(request));
     if !request.system.trim().is_empty() {
         let role = if model.compat.developer_role { "developer" } else { "system" };
         messages.push(json!({ "role": role, "content": text_content(&request.system, model) }));
     }
-    for turn in adapt_turns(request) {
-        match turn {
-            ApiTurn::User(parts) => messages.push(user(&parts, model)),
-            ApiTurn::Assistant(content) => {
-                assistant(&content, model).into_iter().for_each(|message| messages.push(message));
-            }
-            ApiTurn::ToolResults(batch) => results(&batch, &mut messages),
-        }
-    }
+    for_each_turn(request, |turn| match turn {
+        ApiTurn::User(parts) => user(&parts, model, &mut messages),
+        ApiTurn::Assistant(content) => assistant(&content, model, &mut messages),
+        ApiTurn::ToolResults(batch) => results(&batch, &mut messages),
+    });
     messages.finish()
+}
+
+/// About the size of the messages of a conversation that is mostly text.
+fn text_size(request: &Request) -> usize {
+    const MESSAGE: usize = 64;
+    let block_size = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.len() + text.text.len() / 16,
+        _ => MESSAGE,
+    };
+    let content = |message| match message {
+        &Message::User(UserMessage { ref content, .. })
+        | &Message::Assistant(AssistantMessage { ref content, .. })
+        | &Message::ToolResult(ToolResultMessage { ref content, .. })
+        | &Message::System(SystemMessage { ref content, .. }) => content,
+    };
+    let sizes = request.messages.iter().map(content);
+    sizes.map(|blocks| MESSAGE + blocks.iter().map(block_size).sum::<usize>()).sum()
 }
 
 /// Text that may get a cache marker is always sent in array form, so that setting the marker does not change the rest.
@@ -106,7 +120,7 @@ fn text_content(text: &str, model: &ModelInfo) -> Value {
 }
 
 /// A user message. Content without images is sent as a plain string, because some servers accept nothing else.
-fn user(parts: &[ContentPart<'_>], model: &ModelInfo) -> Value {
+fn user(parts: &[ContentPart<'_>], model: &ModelInfo, messages: &mut MessagesWriter) {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
@@ -114,10 +128,14 @@ fn user(parts: &[ContentPart<'_>], model: &ModelInfo) -> Value {
             ContentPart::Image(_) => None,
         })
         .collect();
-    match texts {
-        Some(texts) => json!({ "role": "user", "content": text_content(&texts.join("\n"), model) }),
-        None => json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }),
-    }
+    let content = match texts {
+        Some(texts) if !model.compat.cache_control => {
+            return messages.push_text("user", None, &texts.join("\n"));
+        }
+        Some(texts) => text_content(&texts.join("\n"), model),
+        None => parts.iter().map(part).collect(),
+    };
+    messages.push(json!({ "role": "user", "content": content }));
 }
 
 fn part(part: &ContentPart<'_>) -> Value {
@@ -131,7 +149,12 @@ fn image_part(image: &Image) -> Value {
     json!({ "type": "image_url", "image_url": { "url": format!("data:{};base64,{}", image.mime_type, image.data) } })
 }
 
-fn assistant(content: &[AssistantPart<'_>], model: &ModelInfo) -> Option<Value> {
+fn assistant(content: &[AssistantPart<'_>], model: &ModelInfo, messages: &mut MessagesWriter) {
+    if let [AssistantPart::Text { text, .. }] = content
+        && !text.is_empty()
+    {
+        return messages.push_text("assistant", None, text);
+    }
     let mut message = json!({ "role": "assistant" });
     let mut text = String::new();
     let mut calls = Vec::new();
@@ -156,7 +179,7 @@ fn assistant(content: &[AssistantPart<'_>], model: &ModelInfo) -> Option<Value> 
         }
     }
     if text.is_empty() && calls.is_empty() {
-        return None;
+        return;
     }
     message["content"] = if text.is_empty() && model.compat.null_content { Value::Null } else { json!(text) };
     for (field, thought) in thoughts {
@@ -169,7 +192,7 @@ fn assistant(content: &[AssistantPart<'_>], model: &ModelInfo) -> Option<Value> 
     if !calls.is_empty() {
         message["tool_calls"] = json!(calls);
     }
-    Some(message)
+    messages.push(message);
 }
 
 /// Encrypted thinking that some servers attach to a call and expect back.
@@ -188,7 +211,7 @@ fn reasoning_detail(content: &AssistantPart<'_>) -> Option<Value> {
 fn results(batch: &[ToolOutput<'_>], messages: &mut MessagesWriter) {
     let mut images = Vec::new();
     for outcome in batch {
-        messages.push(json!({ "role": "tool", "tool_call_id": sanitize_id(outcome.id, MAX_ID_LENGTH), "content": outcome.text() }));
+        messages.push_text("tool", Some(&sanitize_id(outcome.id, MAX_ID_LENGTH)), &outcome.text());
         for image in outcome.images() {
             images.push(
                 json!({ "type": "text", "text": format!("The image that {} returned:", outcome.name) }),

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// How many of the last user messages get a cache marker.
@@ -12,21 +13,32 @@ const MARKED_USER_MESSAGES: usize = 2;
 /// `cache_control`, for servers that forward it.
 #[derive(Debug)]
 pub(super) struct MessagesWriter {
-    text: String,
+    text: Vec<u8>,
     with_cache_markers: bool,
     /// Messages that may still get a marker, and the messages between them.
     pending: VecDeque<Value>,
     pending_user_messages: usize,
 }
 
+/// A message whose content is one text.
+#[derive(Serialize)]
+struct TextMessage<'a> {
+    role: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    content: &'a str,
+}
+
 impl MessagesWriter {
-    /// `fields` are the other fields of the body.
-    pub(super) fn new(fields: Map<String, Value>, marks: bool) -> MessagesWriter {
-        let mut text = Value::Object(fields).to_string();
+    /// `fields` are the other fields of the body, and `size` is about the size of the messages.
+    pub(super) fn new(fields: Map<String, Value>, marks: bool, size: usize) -> MessagesWriter {
+        let mut text = Value::Object(fields).to_string().into_bytes();
+        text.reserve(size);
         text.pop();
-        let comma = if text.len() > 1 { "," } else { "" };
-        text.push_str(comma);
-        text.push_str("\"messages\":[");
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        text.extend_from_slice(b"\"messages\":[");
         MessagesWriter { text, with_cache_markers: marks, pending: VecDeque::new(), pending_user_messages: 0 }
     }
 
@@ -46,11 +58,20 @@ impl MessagesWriter {
         }
     }
 
-    fn write(&mut self, message: &Value) {
-        if !self.text.ends_with('[') {
-            self.text.push(',');
+    /// Adds a message whose content is one text; `tool_call_id` is the call that it answers.
+    pub(super) fn push_text(&mut self, role: &str, tool_call_id: Option<&str>, content: &str) {
+        let message = TextMessage { role, tool_call_id, content };
+        match self.with_cache_markers {
+            true => self.push(json!(message)),
+            false => self.write(&message),
         }
-        self.text.push_str(&serde_json::to_string(message).expect("a JSON value always serializes"));
+    }
+
+    fn write(&mut self, message: &impl Serialize) {
+        if !self.text.ends_with(b"[") {
+            self.text.push(b',');
+        }
+        serde_json::to_writer(&mut self.text, message).expect("a message always serializes");
     }
 
     /// The complete body.
@@ -61,7 +82,8 @@ impl MessagesWriter {
             }
             self.write(&message);
         }
-        self.text + "]}"
+        self.text.extend_from_slice(b"]}");
+        String::from_utf8(self.text).expect("JSON is UTF-8")
     }
 }
 

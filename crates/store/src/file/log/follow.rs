@@ -56,6 +56,7 @@ impl LogFile {
             reached.unterminated = !line.has_newline;
             reached.end = line.offset + line.bytes.len() as u64 + u64::from(line.has_newline);
         }
+        drop(reader);
         heads.settle();
         if begun_at > 0 {
             self.drop_unreliable_card();

@@ -1,6 +1,6 @@
 //! Builds the messages of a request line by line, so that not all lines have to be in memory at once.
 
-use super::{RequestMessage, SourcedMessage, to_request_message};
+use super::{RequestMessage, SourcedMessage, read_message};
 use crate::entry::{EntryKind, MessageRole, parse_entry};
 use crate::heads::Seq;
 use crate::projection::context;
@@ -63,9 +63,7 @@ impl<M: RequestMessage> RequestBuilder<M> {
             self.prompt_compaction = Some(item.seq);
         }
         context::emit_messages(&entry, edit.as_ref(), &mut |message| {
-            self.messages.extend(
-                to_request_message(message).and_then(M::from_json).map(|message| (Some(item.seq), message)),
-            );
+            self.messages.extend(read_message(message).map(|message| (Some(item.seq), message)));
         });
     }
 
