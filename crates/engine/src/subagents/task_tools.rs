@@ -155,6 +155,10 @@ impl TaskTools {
 
 #[async_trait]
 impl Toolbox for TaskTools {
+    fn runs_in_parallel(&self, name: &str) -> bool {
+        self.inner.runs_in_parallel(name)
+    }
+
     fn prompt_section(&self) -> Option<String> {
         self.inner.prompt_section()
     }
