@@ -1,8 +1,8 @@
 //! Running the tool calls of a reply: asks for approval where needed, and stores one result entry for each
 //! call.
 //!
-//! Calls that only read run in parallel, and so do calls that delegate tasks; all others run alone and in order. Results are
-//! stored in call order, each as soon as the earlier ones are stored.
+//! Calls that only read run in parallel, and so do calls that delegate tasks, and those of extensions, unless a tool of theirs must
+//! run alone; all others run alone and in order. Results are stored in call order, each as soon as the earlier ones are stored.
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
@@ -29,6 +29,14 @@ const MAX_PARALLEL: usize = 8;
 /// How long a stopped tool may take to clean up, beyond its own grace period.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Calls of one group that follow each other run in parallel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ParallelGroup {
+    Reads,
+    Delegates,
+    Extensions,
+}
+
 impl Turn {
     /// Runs calls and stores their results. Returns whether all of them ask for the end of the turn.
     pub(crate) async fn run_tools(&self, calls: Vec<RecordedCall>) -> Result<bool, AgentError> {
@@ -36,12 +44,21 @@ impl Turn {
         let mut calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
         let specs = self.agent.tool_specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
-        let has_kind = |call: &CheckedCall, kind| spec(&call.call).is_some_and(|spec| spec.kind == kind);
-        let count =
-            |calls: &[CheckedCall], kind| calls.iter().take_while(|call| has_kind(call, kind)).count();
+        let group = |call: &CheckedCall| match spec(&call.call)?.kind {
+            ToolKind::Reads => Some(ParallelGroup::Reads),
+            ToolKind::Delegates => Some(ParallelGroup::Delegates),
+            _ => {
+                let is_parallel = self.agent.config.tools.runs_in_parallel(&call.call.name);
+                is_parallel.then_some(ParallelGroup::Extensions)
+            }
+        };
+        let count = |calls: &[CheckedCall]| {
+            let first = calls.first().and_then(group);
+            calls.iter().take_while(|call| first.is_some() && group(call) == first).count()
+        };
         let mut rest = calls.as_mut_slice();
         while !rest.is_empty() && !self.cancel.is_cancelled() {
-            let batch = count(rest, ToolKind::Reads).max(count(rest, ToolKind::Delegates)).max(1);
+            let batch = count(rest).max(1);
             let (batch, later) = rest.split_at_mut(batch);
             self.ask_before_calls(batch).await;
             let ctx = self.tool_context().await?;

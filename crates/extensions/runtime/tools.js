@@ -23,6 +23,7 @@ export function registerTool(definition) {
 		parameters: parameters ?? { type: "object", properties: {} },
 		promptSnippet: definition.promptSnippet,
 		promptGuidelines: definition.promptGuidelines,
+		sequential: definition.executionMode === "sequential",
 		renders: renders(definition),
 		ownShell: definition.renderShell === "self",
 	});

@@ -111,6 +111,11 @@ pub trait Toolbox: Send + Sync + Debug {
         None
     }
 
+    /// Whether calls of a tool may run beside others of such tools, although it is not one that only reads or delegates.
+    fn runs_in_parallel(&self, _name: &str) -> bool {
+        false
+    }
+
     /// See [`Tool::preview`].
     async fn preview(&self, call: &ToolCall, ctx: &ToolContext) -> Result<Preview, ToolOutcome>;
 

@@ -163,6 +163,10 @@ impl TaskTools {
 
 #[async_trait]
 impl Toolbox for TaskTools {
+    fn runs_in_parallel(&self, name: &str) -> bool {
+        self.inner.runs_in_parallel(name)
+    }
+
     fn prompt_section(&self, tools: &[ToolSpec]) -> Option<String> {
         self.inner.prompt_section(tools)
     }

@@ -98,8 +98,9 @@ pub(crate) struct Extension {
     pub(crate) number: u32,
     pub(crate) process: Arc<ExtensionProcess>,
     registrations: Mutex<Registrations>,
-    /// The tools that it had when its process ended, until it is loaded again: the model still knows them.
-    last_tools: Mutex<Vec<RegisteredTool>>,
+    /// The tools and providers that it had when its process ended, until it is loaded again: the model still knows the tools, and
+    /// a prompt must not go to another provider meanwhile.
+    last: Mutex<(Vec<RegisteredTool>, Vec<RegisteredProvider>)>,
     /// Dialogs that wait for the user. Time does not count meanwhile.
     pub(crate) open_dialogs: AtomicUsize,
     /// Its code waits for a move or a fork, and can answer nothing.
@@ -155,6 +156,9 @@ pub(crate) struct RegisteredTool {
     /// Rules for the system prompt.
     #[serde(default)]
     pub(crate) prompt_guidelines: Option<Vec<String>>,
+    /// Its calls run alone.
+    #[serde(default)]
+    pub(crate) sequential: bool,
     /// It draws its calls or their results.
     #[serde(default)]
     pub(crate) renders: bool,
@@ -183,7 +187,7 @@ impl Extension {
             number,
             process,
             registrations: Mutex::default(),
-            last_tools: Mutex::default(),
+            last: Mutex::default(),
             open_dialogs: AtomicUsize::new(0),
             is_waiting: AtomicBool::new(false),
             is_to_load: AtomicBool::new(true),
@@ -234,18 +238,34 @@ impl Extension {
     /// Forgets what it registered, before it is loaded again.
     pub(crate) fn clear_registrations(&self) {
         let old = std::mem::take(&mut *self.registrations());
-        let mut last_tools = self.last_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if !old.tools.is_empty() {
-            *last_tools = old.tools;
+            last.0 = old.tools;
+        }
+        if !old.providers.is_empty() {
+            last.1 = old.providers;
         }
     }
 
     /// Its tools, or those that it had if it is being loaded again.
     pub(crate) fn tools(&self) -> Vec<RegisteredTool> {
-        match self.is_awaited() {
-            false => self.registrations().tools.clone(),
-            true => self.last_tools.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        }
+        let last = self.last_if_awaited(|last| last.0.clone());
+        last.unwrap_or_else(|| self.registrations().tools.clone())
+    }
+
+    /// Its providers, or those that it had if it is being loaded again.
+    pub(crate) fn providers(&self) -> Vec<RegisteredProvider> {
+        let last = self.last_if_awaited(|last| last.1.clone());
+        last.unwrap_or_else(|| self.registrations().providers.clone())
+    }
+
+    /// `None` if there is nothing, so that what is registered now counts.
+    fn last_if_awaited<T>(
+        &self,
+        read: impl Fn(&(Vec<RegisteredTool>, Vec<RegisteredProvider>)) -> Vec<T>,
+    ) -> Option<Vec<T>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_awaited().then(|| read(&last)).filter(|found| !found.is_empty())
     }
 
     pub(crate) fn registrations(&self) -> MutexGuard<'_, Registrations> {

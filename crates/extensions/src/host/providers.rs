@@ -227,11 +227,11 @@ impl ExtendedModels {
     fn providers(&self) -> Option<(Arc<SessionExtensions>, Arc<ProviderSet>)> {
         let session = self.session.get()?;
         let of_extension = |extension: &Arc<Extension>| {
-            let providers = extension.registrations().providers.clone();
+            let providers = extension.providers();
             providers.into_iter().map(|provider| (extension.clone(), provider)).collect::<Vec<_>>()
         };
         let mut now: Vec<(Arc<Extension>, RegisteredProvider)> = Vec::new();
-        for (extension, provider) in session.running().flat_map(of_extension) {
+        for (extension, provider) in session.present().flat_map(of_extension) {
             // The first one has the name. Its key must not reach the server of another extension.
             if now.iter().all(|(_, known)| known.id != provider.id) {
                 now.push((extension, provider));

@@ -64,6 +64,18 @@ impl Toolbox for ExtendedTools {
         describe_tools(session.present(), &names)
     }
 
+    /// Calls of extensions run in parallel, as in pi, unless a tool asks to run alone or takes the place of a built-in one.
+    fn runs_in_parallel(&self, name: &str) -> bool {
+        match self.find(name) {
+            Some((_, extension)) => {
+                let is_parallel = |tool: &RegisteredTool| tool.name == name && !tool.sequential;
+                let replaces = self.tools.specs().iter().any(|spec| spec.name == name);
+                !replaces && extension.tools().iter().any(is_parallel)
+            }
+            None => self.tools.runs_in_parallel(name),
+        }
+    }
+
     async fn preview(&self, call: &ToolCall, ctx: &ToolContext) -> Result<Preview, ToolOutcome> {
         match self.find(&call.name) {
             Some(_) => Ok(Preview::from_change(ProposedChange::Call { arguments: call.arguments.clone() })),

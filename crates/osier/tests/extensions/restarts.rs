@@ -45,7 +45,7 @@ fn ask_for_a_file(program: &mut RpcProgram) -> String {
 }
 
 #[test]
-fn an_extension_that_hangs_three_times_stays_off_and_others_of_its_process_go_on() {
+fn an_extension_that_hangs_is_stopped_and_others_of_its_process_go_on() {
     let folder = ExtensionFolder::new();
     // A loop in a function of the engine cannot be interrupted.
     let hanging = "export default (pi) => pi.registerCommand('hang', { handler: () => { /(a*)*b/.test('a'.repeat(40)); for (;;) {} } });\n";
@@ -68,7 +68,8 @@ fn an_extension_that_hangs_three_times_stays_off_and_others_of_its_process_go_on
     assert!(ask_for_a_file(&mut program).contains("guarded"));
     program.send(json!({ "type": "prompt", "message": "/hang" }));
     let failed = program.until(|line| line["type"] == "extension_error");
-    assert!(failed["extensionPath"].as_str().unwrap().contains("hang"), "{failed}");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("did not end") || error.contains("interrupted"), "{failed}");
     assert!(
         ask_for_a_file(&mut program).contains("guarded"),
         "the guard is there, whatever happened to its process"

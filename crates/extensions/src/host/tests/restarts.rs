@@ -181,3 +181,42 @@ async fn a_gate_without_an_answer_in_time_blocks_calls_and_lets_everything_else_
     assert!(!session.folder().join("made").exists());
     assert!(session.extensions().all()[0].is_running(), "it is slow, not stuck");
 }
+
+#[tokio::test]
+async fn a_prompt_goes_to_no_other_provider_while_an_extension_is_loaded_again() {
+    let source = "import { createAssistantMessageEventStream } from '@earendil-works/pi-ai';
+        export default async (pi) => {
+            await new Promise((done) => setTimeout(done, 300));
+            pi.registerProvider('mine', { baseUrl: 'x', apiKey: 'k', api: 'x', models: [{ id: 'own' }],
+                streamSimple: () => createAssistantMessageEventStream() });
+        };";
+    let mut session =
+        TestSession::new(&[source, CRASHER], [ScriptedTurn::reply("from another provider")]).await;
+    session.client_send(ClientCommand::SetModel { model: "mine/own".to_owned() }).await;
+    session.send("/crash").await;
+    let worker = session.extensions().worker().unwrap();
+    let choice = worker.model_choice().await.unwrap();
+    assert_eq!((choice.model.full_name(), choice.unknown_model), ("mine/own".to_owned(), None));
+    assert!(session.model.requests().is_empty());
+    session.client_send(ClientCommand::Cancel).await;
+}
+
+#[tokio::test]
+async fn three_kills_turn_off_only_the_extension_that_does_not_end() {
+    let other = "export default (pi) => pi.registerCommand('other', { handler: (_, ctx) => ctx.ui.notify('on') });";
+    let mut session = TestSession::new(&[CRASHER, other], []).await;
+    let extensions = session.extensions();
+    let never = tokio_util::sync::CancellationToken::new();
+    let guilty = &extensions.all()[0];
+    for end in ["is started again", "is started again", "off in this session"] {
+        extensions.wait_for_restarts(&never).await;
+        guilty.process.kill_for(guilty.number, "its code did not end");
+        let (event, error) = session.failed().await;
+        assert_eq!(event, "process");
+        assert!(error.starts_with("its code did not end; ") && error.ends_with(end), "{error}");
+    }
+    extensions.wait_for_restarts(&never).await;
+    assert!(!guilty.is_running() && extensions.all()[1].is_running());
+    session.send("/other").await;
+    assert_eq!(session.notified().await, "on");
+}

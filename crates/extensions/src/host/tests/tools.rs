@@ -134,3 +134,32 @@ async fn the_grants_are_the_approval_of_a_tool_but_not_of_one_that_replaces_a_bu
     assert!(session.request_texts().last().unwrap().contains("not now"));
     assert!(!session.folder().join("made").exists());
 }
+
+#[tokio::test]
+async fn calls_of_extensions_run_in_parallel_unless_a_tool_wants_to_run_alone() {
+    let source = "import { Type } from 'typebox';
+        export default (pi) => {
+            let running = 0;
+            let release;
+            const both = new Promise((done) => { release = done; });
+            const tool = (name, executionMode) => pi.registerTool({ name, label: 'm', description: 'd', parameters: Type.Object({}), executionMode,
+                execute: async () => {
+                    running += 1;
+                    const most = running;
+                    if (running === 2) release();
+                    if (!executionMode) await both;
+                    else await new Promise((done) => setTimeout(done, 20));
+                    running -= 1;
+                    return { content: [{ type: 'text', text: String(most) }] };
+                } });
+            tool('together'); tool('alone', 'sequential');
+        };";
+    let turn = |name: &str| ScriptedTurn::new().call("c1", name, &json!({})).call("c2", name, &json!({}));
+    let turns = [turn("together"), ScriptedTurn::reply("done"), turn("alone"), ScriptedTurn::reply("done")];
+    let mut session = TestSession::new(&[source], turns).await;
+    // Neither call ends before both run.
+    session.turn("go").await;
+    assert_eq!(session.request_texts(), ["go", "", "1", "2"]);
+    session.turn("go").await;
+    assert_eq!(session.request_texts()[6..], ["1", "1"]);
+}
