@@ -67,8 +67,7 @@ impl Client for LocalClient {
             )),
             query => match queries::answer_query(self.worker(), query).await? {
                 QueryAnswer::Subagents { mut batches } => {
-                    self.live().tasks.update_panels(&mut batches);
-                    self.read_left_tasks(&mut batches).await;
+                    self.engine().add_task_states(self.live(), &mut batches).await;
                     QueryAnswer::Subagents { batches }
                 }
                 answer => answer,

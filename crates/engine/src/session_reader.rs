@@ -21,17 +21,18 @@ use crate::stored::StoredSession;
 #[derive(Debug, Clone)]
 pub struct SessionReader {
     live: Arc<LiveSession>,
+    engine: Engine,
 }
 
 impl Engine {
     /// A client for one request that reads a session.
     pub async fn read(&self, stored: &StoredSession) -> Result<SessionReader, EngineError> {
-        Ok(SessionReader { live: self.open_briefly(stored).await? })
+        Ok(SessionReader { live: self.open_briefly(stored).await?, engine: self.clone() })
     }
 
     /// A client that reads a session and follows it. It gets what other processes append.
     pub async fn follow(&self, stored: &StoredSession) -> Result<SessionReader, EngineError> {
-        Ok(SessionReader { live: self.open(stored).await? })
+        Ok(SessionReader { live: self.open(stored).await?, engine: self.clone() })
     }
 }
 
@@ -49,7 +50,10 @@ impl Client for SessionReader {
 
     async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {
         let cursor = self.live.session().main_cursor();
-        let answer = queries::answer_from_session(&cursor, query).await?;
+        let mut answer = queries::answer_from_session(&cursor, query).await?;
+        if let Some(QueryAnswer::Subagents { batches }) = &mut answer {
+            self.engine.add_task_states(&self.live, batches).await;
+        }
         Ok(answer.ok_or(EngineError::NeedsAgent)?)
     }
 

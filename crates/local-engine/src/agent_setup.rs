@@ -124,6 +124,7 @@ impl AgentSetup {
             is_one_shot: false,
             start,
             parent: None,
+            tool_limit: None,
         }
     }
 }

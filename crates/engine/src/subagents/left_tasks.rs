@@ -6,30 +6,31 @@ use osier_session::Session;
 
 use super::record::TaskRecord;
 use super::task_run::{has_ended, read_child};
-use crate::local_client::LocalClient;
+use crate::engine::Engine;
+use crate::live_sessions::LiveSession;
 
 /// The states of a batch and of a task without an end.
 const OPEN: [&str; 3] = ["queued", "running", "interrupted"];
 
-impl LocalClient {
-    /// Adds what the tasks of open batches did to their panels.
-    pub(crate) async fn read_left_tasks(&self, batches: &mut [SubagentProjection]) {
+impl Engine {
+    /// Adds what the tasks of open batches do and did to their panels.
+    pub(crate) async fn add_task_states(&self, live: &LiveSession, batches: &mut [SubagentProjection]) {
+        live.tasks.update_panels(batches);
         for batch in batches.iter_mut().filter(|batch| OPEN.contains(&batch.status.as_str())) {
             for panel in batch.task_panels.iter_mut().filter(|panel| OPEN.contains(&panel.status.as_str())) {
-                if !self.live().tasks.has_panel(&panel.key) {
-                    self.read_left_task(panel).await;
+                if !live.tasks.has_panel(&panel.key) {
+                    self.read_left_task(live.session(), panel).await;
                 }
             }
             batch.usage = batch.task_panels.iter().map(|panel| &panel.usage).sum();
         }
     }
 
-    async fn read_left_task(&self, panel: &mut TaskPanel) {
-        let parent = self.live().session();
+    async fn read_left_task(&self, parent: &Session, panel: &mut TaskPanel) {
         let Some(id) = &panel.session_id else { return };
-        let store = self.engine().child_store(parent);
+        let store = self.child_store(parent);
         // It may not have started.
-        let Ok(child) = self.engine().open_briefly_at(store.name(), id).await else { return };
+        let Ok(child) = self.open_briefly_at(store.name(), id).await else { return };
         if !is_child(child.session(), parent) {
             return;
         }

@@ -16,6 +16,9 @@ const MAX_DETAIL: usize = 400;
 /// The size of the answer, in bytes.
 const MAX_SUMMARY: usize = 32 << 10;
 
+/// The longest time between two entries that counts as work. If it is longer, no process may have worked in between.
+const MAX_STEP_MILLIS: i64 = 10 * 60 * 1000;
+
 /// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct TaskRecord {
@@ -27,6 +30,8 @@ pub(crate) struct TaskRecord {
     pub(crate) evidence: Vec<Value>,
     pub(crate) first_time: Option<i64>,
     pub(crate) last_time: Option<i64>,
+    /// How long the agent worked, in milliseconds.
+    pub(crate) work_millis: i64,
 }
 
 /// A call and whether it failed.
@@ -44,6 +49,8 @@ impl TaskRecord {
         let mut finished = Vec::new();
         for view in entries.iter().filter_map(EntryLine::view) {
             let time = view.time;
+            let step = time.zip(record.last_time).map_or(0, |(time, last)| time - last);
+            record.work_millis += step.clamp(0, MAX_STEP_MILLIS);
             record.first_time = record.first_time.or(time);
             record.last_time = time.or(record.last_time);
             let EntryContent::Message(message) = &view.content else { continue };
@@ -165,6 +172,7 @@ mod tests {
         assert_eq!(kinds, ["run_start", "tool_call", "tool_result", "run_end"]);
         assert_eq!((&events[1]["label"], &events[2]["result"]), (&json!("a.rs"), &json!("fn main")));
         assert_eq!((record.first_time, record.last_time), (Some(1000), Some(4000)));
+        assert_eq!(record.work_millis, 3000);
         assert_eq!(record.evidence.len(), 1);
         assert_eq!(
             (&record.evidence[0]["kind"], &record.evidence[0]["files"]),

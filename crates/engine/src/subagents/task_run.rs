@@ -175,10 +175,9 @@ impl TaskRun {
     async fn read_spent(&self, live: &LiveSession) -> Result<Spent, EngineError> {
         let Some((path, usage)) = read_child(live).await? else { return Ok(Spent::default()) };
         let record = TaskRecord::from_path(&self.task.id, &path.entries);
-        let millis = record.last_time.zip(record.first_time).map_or(0, |(last, first)| last - first);
         Ok(Spent {
             turns: u32::try_from(record.turns).unwrap_or(u32::MAX),
-            time: Duration::from_millis(u64::try_from(millis).unwrap_or_default()),
+            time: Duration::from_millis(u64::try_from(record.work_millis).unwrap_or_default()),
             usage,
         })
     }

@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::support::TestEngine;
 
 /// A model that does what the lines of the last prompt say, one for each call: `write FILE TEXT`, `run COMMAND`, `read FILE`,
-/// `hang`, `call TOOL`, `tools`, which answers with their names, or `answer TEXT`. It answers `done` after the last line.
+/// `ls`, `find` or `grep PATH`, `delegate LINE`, `hang`, `call TOOL`, `tools`, which answers with their names, or `answer TEXT`. It answers `done` after the last line.
 #[derive(Debug)]
 struct LineModel;
 
@@ -65,6 +65,12 @@ fn reply(request: &Request) -> ScriptedTurn {
         "read" => ScriptedTurn::new().call(id, "read", &json!({ "path": rest })).usage(10, 5),
         "run" => ScriptedTurn::new().call(id, "bash", &json!({ "command": rest })).usage(10, 5),
         "hang" => ScriptedTurn::reply("I wait").hang(),
+        "ls" | "find" | "grep" => {
+            ScriptedTurn::new().call(id, word, &json!({ "path": rest, "pattern": "secret" })).usage(10, 5)
+        }
+        "delegate" => {
+            ScriptedTurn::new().call(id, "task", &json!({ "tasks": [{ "prompt": rest }] })).usage(10, 5)
+        }
         "call" => ScriptedTurn::new().call(id, rest, &json!({})).usage(10, 5),
         "tools" => {
             let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -250,11 +256,14 @@ async fn each_try_has_its_own_branch_and_its_own_copy_and_the_project_stays_as_i
     explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
     explorer.client.worker().wait_until_idle().await;
     let (before, leaf) = (explorer.git_state(), explorer.leaf());
+    let repository = bytes_below(&explorer.project.join(".git"));
     let report =
         explorer.explore("read a.txt", &["write a.txt first", "write a.txt second\nwrite c.txt new"]).await;
     assert_eq!(statuses(&report), [TryStatus::Completed, TryStatus::Completed], "{report:#?}");
     assert_eq!(report.tries.iter().map(|one| one.files_changed).collect::<Vec<_>>(), [1, 2]);
     assert!(report.tries.iter().all(|one| one.place == TryPlace::Worktree));
+    // Not a byte of the user's repository changed, the index included.
+    assert!(bytes_below(&explorer.project.join(".git")) == repository);
     assert_eq!(explorer.git_state(), before);
     // Both the position of the clients and the leaf of the log are where they were.
     let tree = explorer.live.session().tree();
@@ -310,6 +319,58 @@ async fn tools_do_not_open_files_outside_the_copy() {
         assert!(report.tries[0].last_words.contains("outside"), "{line}: {}", report.tries[0].last_words);
     }
     assert_eq!(explorer.file("b.txt"), "not staged\n");
+}
+
+/// The content of all files below a folder.
+pub(crate) fn bytes_below(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (std::collections::BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(next) = open.pop() {
+        for path in fs::read_dir(next).unwrap().flatten().map(|entry| entry.path()) {
+            match path.is_dir() {
+                true => open.push(path),
+                false => drop(found.insert(path.clone(), fs::read(path).unwrap())),
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn tools_and_tasks_of_a_try_do_not_leave_its_copy_through_links() {
+    let engine = new_engine(None);
+    let (project, outside) = (engine.folder.path().join("project"), engine.folder.path().join("outside"));
+    for folder in [&project, &outside] {
+        fs::create_dir(folder).unwrap();
+    }
+    fs::write(outside.join("secret.txt"), "secret words").unwrap();
+    git(&project, &["init", "--quiet"]);
+    std::os::unix::fs::symlink(&outside, project.join("out")).unwrap();
+    std::os::unix::fs::symlink(outside.join("secret.txt"), project.join("link.txt")).unwrap();
+    let mut spec = spec(&engine, &project);
+    Arc::make_mut(&mut spec.workspace).subagents = Some(crate::subagents::config());
+    let live = engine.create(KeepWhen::Used).await;
+    let client = engine.engine.connect(&live, &spec).await.unwrap();
+    let explorer = Explorer { engine, project, live, client };
+    let before = bytes_below(&outside);
+    let lines = [
+        "read out/secret.txt".to_owned(),
+        "read link.txt".to_owned(),
+        "write out/new.txt x".to_owned(),
+        "write link.txt x".to_owned(),
+        "ls out".to_owned(),
+        "find out".to_owned(),
+        "grep out".to_owned(),
+        format!("grep {}", outside.display()),
+        format!("delegate read {}", outside.join("secret.txt").display()),
+        "delegate write out/new.txt x".to_owned(),
+        format!("delegate write {} x", explorer.project.join("new.txt").display()),
+    ];
+    for line in lines {
+        let report = explorer.explore(&line, &[""]).await;
+        let words = &report.tries[0].last_words;
+        assert!(words.contains("outside") && !words.contains("secret words"), "{line}: {words}");
+    }
+    assert!(bytes_below(&outside) == before && !explorer.project.join("new.txt").exists());
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Keeping a try: the merge with what the user changed, conflicts, another try instead, and an interrupted keep.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -9,7 +12,7 @@ use osier_protocol::explore::{FileChangeKind, TryStatus};
 use osier_protocol::{Client, ClientCommand, ClientEvent, ErrorCode};
 use serde_json::json;
 
-use crate::explore::{Explorer, git};
+use crate::explore::{Explorer, git, new_engine};
 
 #[tokio::test]
 async fn keep_merges_with_what_the_user_changed_meanwhile() {
@@ -205,4 +208,47 @@ async fn a_keep_that_cannot_begin_leaves_nothing_behind() {
     let kept = explorer.keep(1).await.unwrap();
     assert!(kept.kept);
     assert_eq!(explorer.file("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+}
+
+/// Modes, links, names that are no text, submodules, a working directory below the top of the repository, and both kinds of objects.
+#[tokio::test]
+async fn files_of_all_kinds_are_kept_also_from_a_folder_of_the_project() {
+    for format in ["sha1", "sha256"] {
+        let engine = new_engine(None);
+        let top = engine.folder.path().join("project");
+        let cwd = top.join("below");
+        fs::create_dir_all(&cwd).unwrap();
+        git(&top, &["init", "--quiet", &format!("--object-format={format}")]);
+        let module = top.join("module");
+        fs::create_dir(&module).unwrap();
+        git(&module, &["init", "--quiet", &format!("--object-format={format}")]);
+        fs::write(module.join("m.txt"), "of the submodule\n").unwrap();
+        git(&module, &["add", "."]);
+        git(&module, &["commit", "--quiet", "-m", "first"]);
+        fs::write(top.join("run.sh"), "echo\n").unwrap();
+        fs::write(top.join("plain"), "plain\n").unwrap();
+        symlink("plain", top.join("link")).unwrap();
+        fs::write(cwd.join("a.txt"), "one\n").unwrap();
+        git(&top, &["add", "."]);
+        git(&top, &["commit", "--quiet", "-m", "first"]);
+        let explorer = Explorer::open(engine, cwd.clone()).await;
+        let report = explorer.explore("read a.txt\nwrite a.txt two", &[""]).await;
+        let copy = PathBuf::from(report.tries[0].folder.as_ref().unwrap());
+        assert_eq!(fs::read_to_string(copy.join("below/a.txt")).unwrap(), "two");
+        let strange = OsStr::from_bytes(b"name \xff\n.txt");
+        fs::write(copy.join(strange), "strange\n").unwrap();
+        fs::set_permissions(copy.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::remove_file(copy.join("link")).unwrap();
+        symlink("run.sh", copy.join("link")).unwrap();
+        fs::remove_file(copy.join("plain")).unwrap();
+        symlink("below/a.txt", copy.join("plain")).unwrap();
+        let kept = explorer.keep(1).await.unwrap();
+        assert_eq!((kept.kept, kept.files.len()), (true, 5), "{format}: {kept:?}");
+        assert_eq!(fs::read_to_string(cwd.join("a.txt")).unwrap(), "two");
+        assert_eq!(fs::read_to_string(top.join(strange)).unwrap(), "strange\n");
+        assert_eq!(fs::metadata(top.join("run.sh")).unwrap().permissions().mode() & 0o100, 0o100);
+        assert_eq!(fs::read_link(top.join("link")).unwrap(), PathBuf::from("run.sh"));
+        assert_eq!(fs::read_link(top.join("plain")).unwrap(), PathBuf::from("below/a.txt"));
+        assert_eq!(fs::read_to_string(module.join("m.txt")).unwrap(), "of the submodule\n");
+    }
 }

@@ -68,6 +68,13 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
     assert_eq!(states, [("completed", "one"), ("interrupted", ""), ("interrupted", "")]);
     assert_eq!(interrupted.task_panels[0].usage, before.task_panels[0].usage);
     assert_eq!(interrupted.usage.total_tokens, 15);
+    // A client that only reads sees the same.
+    let reader = engine.engine.read(&engine.find(&id).await).await.unwrap();
+    let QueryAnswer::Subagents { batches: read } = reader.query(SessionQuery::Subagents).await.unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(read, [interrupted]);
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
     while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}

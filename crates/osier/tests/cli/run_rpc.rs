@@ -275,7 +275,7 @@ fn the_approval_mode_decides_whether_a_dialog_opens() {
     let write = json!({ "path": "a.txt", "content": "one\n" });
     program.data("prompt", json!({ "message": "write" }));
     server.next_request().reply_with_call("write", &write);
-    let asked = program.until("extension_ui_request");
+    let asked = program.until("extension_ui_request").pop().unwrap();
     let refusal =
         json!({ "type": "extension_ui_response", "id": asked.last().unwrap()["id"], "cancelled": true });
     writeln!(program.input.as_ref().unwrap(), "{refusal}").unwrap();
@@ -390,4 +390,84 @@ fn nothing_that_was_acknowledged_is_lost_when_the_program_is_killed() {
     assert_eq!(program.finish(), 0);
     let verified = env.ok(&format!("verify {}", env.session_file().display()));
     assert!(verified.ends_with("no damage found\n"), "{verified}");
+}
+
+#[test]
+fn a_task_is_steered_and_all_tasks_are_canceled_and_its_question_names_it() {
+    let model = ModelServer::new();
+    let env = model.env();
+    let mut program = RpcProgram::start(&env, &[]);
+    program.send("prompt", json!({ "message": "delegate" }));
+    let tasks =
+        json!({ "tasks": [{ "prompt": "Write a file", "description": "Write" }, { "prompt": "Wait" }] });
+    model.next_request().reply_with_call("task", &tasks);
+    let requests = [model.next_request(), model.next_request()];
+    let is_writing = |request: &crate::run_support::ModelRequest| request.text.contains("Write a file");
+    let (writing, waiting): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_writing);
+    for request in writing {
+        request.reply_with_call("write", &json!({ "path": "made.txt", "content": "x" }));
+    }
+    let asked = program.until("extension_ui_request").pop().unwrap();
+    assert!(asked.to_string().contains("general: Write"), "{asked}");
+    let batches = program.data("get_subagents", json!({}))["batches"].clone();
+    let task = batches[0]["taskPanels"][0]["taskId"].clone();
+    assert_eq!(batches[0]["status"], "running");
+    let steered = program.call("steer_task", json!({ "task": task, "message": "Be quick" }));
+    assert_eq!(steered["success"], true, "{steered}");
+    let canceled = program.call("cancel_tasks", json!({ "task": "no-such-task" }));
+    assert_eq!(
+        (&canceled["success"], &canceled["code"]),
+        (&json!(false), &json!("task_not_running")),
+        "{canceled}"
+    );
+    let canceled = program.call("cancel_tasks", json!({}));
+    assert_eq!(canceled["success"], true, "{canceled}");
+    for request in waiting {
+        request.wait_for_disconnect();
+    }
+    model.next_request().reply("Nothing was done.");
+    program.until("agent_end");
+    let batches = program.data("get_subagents", json!({}))["batches"].clone();
+    let statuses: Vec<&Value> =
+        batches[0]["taskPanels"].as_array().unwrap().iter().map(|panel| &panel["status"]).collect();
+    assert_eq!(statuses, ["cancelled", "cancelled"]);
+    assert_eq!(program.finish(), 0);
+}
+
+#[test]
+fn tries_are_started_listed_compared_and_kept() {
+    let model = ModelServer::new();
+    let env = model.env();
+    env.write("list.txt", "one\n");
+    let mut program = RpcProgram::start(&env, &[]);
+    let tries = json!([{ "instructions": "left" }, { "instructions": "right" }]);
+    let started = program.call("explore", json!({ "action": "start", "text": "Add a line", "tries": tries }));
+    assert_eq!(started["success"], true, "{started}");
+    for _ in 0..2 {
+        let request = model.next_request();
+        let line = if request.text.contains("left") { "left" } else { "right" };
+        request.reply_with_call("write", &json!({ "path": "list.txt", "content": format!("{line}\n") }));
+        model.next_request().reply("done");
+    }
+    let is_over =
+        |report: &Value| report["tries"].as_array().unwrap().iter().all(|one| one["status"] == "completed");
+    while !is_over(&program.until("explore").pop().unwrap()["report"]) {}
+    let explores = program.data("get_explores", json!({}))["explores"].clone();
+    let files: Vec<&Value> =
+        explores[0]["tries"].as_array().unwrap().iter().map(|one| &one["filesChanged"]).collect();
+    assert_eq!(files, [1, 1], "{explores}");
+    let comparison = program.data("compare_tries", json!({ "left": 1, "right": 2 }));
+    let diff = comparison["diff"].as_str().unwrap();
+    assert!(diff.contains("-left") && diff.contains("+right"), "{diff}");
+    assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "one\n");
+    let kept = loop {
+        // The tries may still be cleaning up.
+        let kept = program.call("explore", json!({ "action": "keep", "try": 2 }));
+        if kept["code"] != "session_busy" {
+            break kept;
+        }
+    };
+    assert_eq!(kept["success"], true, "{kept}");
+    assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "right\n");
+    assert_eq!(program.finish(), 0);
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::run_support::ModelServer;
+use crate::run_support::{ModelRequest, ModelServer};
 use crate::server::{TestGateway, ok};
 use crate::support::strings;
 
@@ -59,6 +59,81 @@ async fn without_a_task_there_is_nothing_to_cancel_or_to_steer() {
         let refused = gateway.fails(Method::POST, &format!("{session}/tasks/{path}"), body).await;
         assert_eq!(refused, (409, "task_not_running".to_owned()));
     }
+}
+
+#[tokio::test]
+async fn a_task_is_steered_and_all_tasks_are_canceled() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = gateway.create().await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "delegate" })).await;
+    let tasks = json!({ "tasks": [{ "prompt": "Count the apples" }, { "prompt": "Count the pears" }] });
+    model.next_request().reply_with_call("task", &tasks);
+    let requests = [model.next_request(), model.next_request()];
+    let is_apples = |request: &ModelRequest| request.text.contains("Count the apples");
+    let (apples, pears): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_apples);
+    let batches = gateway.get(&format!("{session}/tasks")).await;
+    let task = &batches["batches"][0]["taskPanels"][0]["taskId"];
+    assert!(task.is_string(), "{batches}");
+    let steer = json!({ "task": task, "text": "Only the red ones" });
+    assert_eq!(gateway.post(&format!("{session}/tasks/steer"), steer).await["type"], "queued");
+    for request in apples {
+        request.reply("Three apples");
+    }
+    let steered = model.next_request();
+    assert!(steered.messages().iter().any(|message| message.contains("Only the red ones")));
+    gateway.post(&format!("{session}/tasks/cancel"), json!({})).await;
+    steered.wait_for_disconnect();
+    for request in pears {
+        request.wait_for_disconnect();
+    }
+    model.next_request().reply("Nothing was counted.");
+    wait_for(&gateway, &session, |state| state["turnRunning"] == false).await;
+    let batches = gateway.get(&format!("{session}/tasks")).await;
+    let panels = batches["batches"][0]["taskPanels"].as_array().unwrap().clone();
+    assert!(panels.iter().all(|panel| panel["status"] == "cancelled"), "{batches}");
+}
+
+#[tokio::test]
+async fn tries_are_started_compared_and_kept() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let file = gateway.env.path("list.txt");
+    std::fs::write(&file, "one\n").unwrap();
+    let session = gateway.create().await;
+    let tries = json!([{ "instructions": "left" }, { "instructions": "right" }]);
+    let start = json!({ "action": "start", "text": "Add a line", "tries": tries });
+    gateway.post(&format!("{session}/explores"), start).await;
+    for _ in 0..2 {
+        let request = model.next_request();
+        let line = if request.text.contains("left") { "left" } else { "right" };
+        request.reply_with_call("write", &json!({ "path": "list.txt", "content": format!("{line}\n") }));
+        model.next_request().reply("done");
+    }
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    // While the tries clean up, the engine refuses.
+    let keep = json!({ "action": "keep", "try": 2 });
+    while gateway
+        .request(Method::POST, &format!("{session}/explores"))
+        .json(&keep)
+        .send()
+        .await
+        .unwrap()
+        .status()
+        == 409
+    {
+        assert!(std::time::Instant::now() < deadline);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "right\n");
+    let explores = gateway.get(&format!("{session}/explores")).await;
+    assert_eq!(explores["explores"][0]["kept"], 2, "{explores}");
+    let comparison = gateway.get(&format!("{session}/explores/compare?left=1&right=2")).await;
+    let diff = comparison["diff"].as_str().unwrap();
+    assert!(diff.contains("-left") && diff.contains("+right"), "{diff}");
+    let missing =
+        gateway.fails(Method::GET, &format!("{session}/explores/compare?left=1&right=9"), Value::Null).await;
+    assert_eq!(missing.0, 400, "{missing:?}");
 }
 
 #[tokio::test]

@@ -35,3 +35,27 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Harness;
+
+    #[test]
+    fn words_list_steer_or_cancel() {
+        let mut state = Harness::with_session(80, 24, "say a").state;
+        let mut sent = |words: &str| match run(&mut state, words).pop() {
+            Some(Action::Send(command, _)) => Some(command),
+            _ => None,
+        };
+        let cancel = |task: Option<&str>| ClientCommand::CancelTasks { task: task.map(str::to_owned) };
+        assert_eq!(sent("cancel"), Some(cancel(None)));
+        assert_eq!(sent("cancel b-1"), Some(cancel(Some("b-1"))));
+        let steer = ClientCommand::SteerTask { task: "b-1".to_owned(), text: "only  the parser".to_owned() };
+        assert_eq!(sent("steer b-1 only  the parser"), Some(steer));
+        for wrong in ["steer b-1", "steer", "cancel b-1 now", "stop"] {
+            assert_eq!(sent(wrong), None, "{wrong}");
+        }
+        assert!(matches!(run(&mut state, "")[..], [Action::PrintAgents]));
+    }
+}
