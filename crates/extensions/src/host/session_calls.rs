@@ -341,6 +341,19 @@ struct SendMessageParams {
 /// Without `triggerTurn`, an idle agent only stores the message.
 async fn send_message(call: &ExtensionCall) -> RequestResult {
     let SendMessageParams { message, trigger_turn, deliver_as } = call.params()?;
+    let waits = deliver_as.as_deref() == Some("nextTurn") || trigger_turn == Some(false);
+    if waits && !worker(call)?.is_idle() {
+        // The next turn takes it along. Nothing waits for this: the extension may run a tool of the turn.
+        let worker = worker(call)?;
+        tokio::spawn(async move {
+            worker.wait_until_idle().await;
+            let prompt = ClientCommand::timed_prompt(Prompt::custom(message), PromptTiming::NoTurn);
+            if let Err(error) = worker.send_from_hook(prompt).await {
+                tracing::warn!(error = %osier_engine::error_chain(&error), "cannot store a message of an extension");
+            }
+        });
+        return Ok(null());
+    }
     let when = match (deliver_as.as_deref(), trigger_turn) {
         (Some("followUp"), Some(true)) => PromptTiming::FollowUp,
         (_, Some(true)) => PromptTiming::Steer,
