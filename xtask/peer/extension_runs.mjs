@@ -59,7 +59,7 @@ export const RUNS = {
 	"modal-editor.ts": { keys: ["", "hello", "\u001b", "x"] },
 	"model-status.ts": { steps: [{ rpc: { type: "set_model", provider: "prepared", modelId: "second" } }, { rpc: { type: "set_model", provider: "prepared", modelId: "first" } }] },
 	"notify.ts": {},
-	"overlay-qa-tests.ts": { steps: [type("/overlay-anchors")], keys: ["/overlay-anchors\r", "\u001b[C", "\u001b", "/overlay-margins\r", "\u001b[C", "\u001b", "/overlay-maxheight\r", "\u001b"] },
+	"overlay-qa-tests.ts": { steps: [type("/overlay-anchors")], keys: ["/overlay-anchors\r", "\u001b[C", "\u001b", "/overlay-maxheight\r", "\u001b"] },
 	"overlay-test.ts": { steps: [type("/overlay-test")], keys: ["/overlay-test\r", "abc", "\u001b[B", "\u001b"] },
 	"permission-gate.ts": { steps: [use("bash", { command: "rm -rf nothing" }), use("bash", { command: "sudo true" }), use("bash", { command: "echo safe" })], answers: ["No", null] },
 	"pirate.ts": { steps: [hello, type("/pirate"), hello, type("/pirate")], keys: ["/pirate\r"] },

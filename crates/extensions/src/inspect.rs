@@ -136,6 +136,8 @@ impl Closure {
             Ok(uses) => uses,
             // Packages contain files that are never loaded.
             Err(_) if file.components().any(|part| part.as_os_str() == "node_modules") => return Ok(()),
+            // Pages with JSX may be beside an extension. Neither engine loads them.
+            Err(_) if file.extension().is_some_and(|name| name == "tsx" || name == "jsx") => return Ok(()),
             Err(error) => return Err(error),
         };
         self.add_uses(file, uses);
@@ -307,6 +309,13 @@ mod tests {
         let (_folder, manifest) = inspected(&files);
         assert_eq!(manifest.files, 2);
         assert!(manifest.needs.contains_key(&Node));
+    }
+
+    #[test]
+    fn pages_beside_an_extension_are_no_error() {
+        let files =
+            [("x.ts", "export default () => import(name);"), ("page.tsx", "export const a = <p>hi</p>;")];
+        assert_eq!(inspected(&files).1.files, 2);
     }
 
     #[test]
