@@ -102,7 +102,8 @@ declare module "@earendil-works/pi-coding-agent" {
 		description: string;
 		parameters: TSchema;
 		promptGuidelines?: string[];
-		sourceInfo?: SourceInfo;
+		exposure: "direct";
+		sourceInfo: SourceInfo;
 	}
 	export type ToolExecutionMode = "parallel" | "sequential";
 	export interface ToolRenderContext<S = any, A = any> {
@@ -130,6 +131,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		parameters: S;
 		promptSnippet?: string;
 		promptGuidelines?: string[];
+		/** No effect: the tools of an extension run alone. */
 		executionMode?: ToolExecutionMode;
 		renderShell?: "default" | "self";
 		prepareArguments?(args: unknown): any;
@@ -304,6 +306,9 @@ declare module "@earendil-works/pi-coding-agent" {
 		isSplitTurn: boolean;
 		tokensBefore: number;
 		previousSummary?: string;
+		/** The files that the calls of tools in these messages name. */
+		fileOps: FileOperations;
+		settings: CompactionSettings;
 		[other: string]: any;
 	}
 	export interface SessionBeforeCompactEvent {
@@ -394,6 +399,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		toolCallId: string;
 		/** A handler may change it. */
 		input: Record<string, any>;
+		/** Never set: Osier has no calls inside of calls. */
 		parentToolCallId?: string;
 	}
 	export interface ToolCallEventResult {
@@ -456,7 +462,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "session_tree", handler: ExtensionHandler<SessionTreeEvent>): () => void;
 		on(event: "session_before_compact", handler: ExtensionHandler<SessionBeforeCompactEvent, SessionBeforeCompactResult>): () => void;
 		on(event: "session_compact", handler: ExtensionHandler<SessionCompactEvent>): () => void;
-		on(event: "session_compact_failed", handler: ExtensionHandler<{ type: "session_compact_failed"; [other: string]: any }>): () => void;
+		on(event: "session_compact_failed", handler: ExtensionHandler<{ type: "session_compact_failed"; errorMessage: string; [other: string]: any }>): () => void;
 		on(event: "session_before_fork", handler: ExtensionHandler<SessionBeforeForkEvent, CancelResult & { skipConversationRestore?: boolean }>): () => void;
 		on(event: "session_fork", handler: ExtensionHandler<SessionForkEvent>): () => void;
 		on(event: "session_before_switch", handler: ExtensionHandler<SessionBeforeSwitchEvent, CancelResult>): () => void;
@@ -470,6 +476,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "turn_start", handler: ExtensionHandler<{ type: "turn_start"; turnIndex: number; timestamp: number }>): () => void;
 		on(event: "turn_end", handler: ExtensionHandler<TurnEndEvent, { entries?: any[]; continue?: boolean }>): () => void;
 		on(event: "context", handler: ExtensionHandler<ContextEvent, ContextEventResult>): () => void;
+		/** `payload` is the body of the request in the form of the provider. What the handler returns replaces it. */
 		on(event: "before_provider_request", handler: ExtensionHandler<{ type: "before_provider_request"; payload: any }, unknown>): () => void;
 		on(event: "before_provider_headers", handler: ExtensionHandler<{ type: "before_provider_headers"; headers: Record<string, string | null> }>): () => void;
 		on(event: "after_provider_response", handler: ExtensionHandler<{ type: "after_provider_response"; status: number; headers: Record<string, string> }>): () => void;
@@ -704,6 +711,8 @@ declare module "@earendil-works/pi-coding-agent" {
 			factory: (tui: TUI, theme: Theme, keybindings: KeybindingsManager, done: (result: T) => void) => Drawn | Promise<Drawn>,
 			options?: { overlay?: boolean; overlayOptions?: OverlayOptions | (() => OverlayOptions); onHandle?: (handle: OverlayHandle) => void; blocked?: boolean },
 		): Promise<T>;
+		/** @deprecated The form of earlier versions. The component closes with Escape or `close`, and then calls `whenClosed`. */
+		custom(component: Component, whenClosed?: () => void): Promise<undefined> & { close(): void; requestRender(): void };
 		setStatus(key: string, text: string | undefined): void;
 		setWidget(key: string, content: string[] | ((tui: TUI, theme: Theme) => Drawn) | undefined, options?: { placement?: WidgetPlacement }): void;
 		setFooter(factory: ((tui: TUI, theme: Theme, data: ReadonlyFooterDataProvider) => Drawn) | undefined): void;
@@ -775,6 +784,50 @@ declare module "@earendil-works/pi-coding-agent" {
 	export function convertToLlm(messages: AgentMessage[]): Message[];
 	export function serializeConversation(messages: Message[]): string;
 	export function buildSessionContext(entries: SessionEntry[], leafId?: string | null): { messages: AgentMessage[]; [other: string]: any };
+	export function buildContextEntries(entries: SessionEntry[], leafId?: string | null): SessionEntry[];
+	/** About four characters are a token. */
+	export function estimateTokens(message: AgentMessage): number;
+	export function estimateContextTokens(messages: AgentMessage[]): { tokens: number; usageTokens: number; trailingTokens: number; lastUsageIndex: number | null };
+	export interface CompactionSettings {
+		enabled: boolean;
+		reserveTokens: number;
+		keepRecentTokens: number;
+	}
+	export const DEFAULT_COMPACTION_SETTINGS: CompactionSettings;
+	/** The files that the calls of tools name. */
+	export interface FileOperations {
+		read: Set<string>;
+		written: Set<string>;
+		edited: Set<string>;
+	}
+	export function findCutPoint(entries: SessionEntry[], startIndex: number, endIndex: number, keepRecentTokens: number): { firstKeptEntryIndex: number; turnStartIndex: number; isSplitTurn: boolean };
+	export function findTurnStartIndex(entries: SessionEntry[], entryIndex: number, startIndex: number): number;
+	export function prepareCompaction(pathEntries: SessionEntry[], settings: CompactionSettings): CompactionPreparation | undefined;
+	export function prepareBranchEntries(entries: SessionEntry[], tokenBudget?: number): { messages: AgentMessage[]; fileOps: FileOperations; totalTokens: number };
+	export function collectEntriesForBranchSummary(session: any, oldLeafId: string | null, targetId: string): { entries: SessionEntry[]; commonAncestorId: string | null };
+	/** Calls the model through Osier; a key that is passed is not used. */
+	export function compact(preparation: any, model: any, apiKey?: string, headers?: Record<string, string>, customInstructions?: string, signal?: AbortSignal, thinkingLevel?: ThinkingLevel): Promise<{ summary: string; firstKeptEntryId: string; tokensBefore: number; [other: string]: any }>;
+	export function generateSummary(messages: AgentMessage[], model: any, reserveTokens?: number, apiKey?: string, headers?: Record<string, string>, signal?: AbortSignal, customInstructions?: string, previousSummary?: string, thinkingLevel?: ThinkingLevel): Promise<string>;
+	export function generateBranchSummary(entries: SessionEntry[], options: { model: any; signal?: AbortSignal; customInstructions?: string; replaceInstructions?: boolean; [other: string]: any }): Promise<{ summary?: string; aborted?: boolean; error?: string; [other: string]: any }>;
+	export function generateDiffString(oldContent: string, newContent: string, contextLines?: number): { diff: string; firstChangedLine: number | undefined };
+	export function generateUnifiedPatch(path: string, oldContent: string, newContent: string, contextLines?: number): string;
+	export function resolveCliModel(options: { cliProvider?: string; cliModel?: string; [other: string]: any }): { model: any; thinkingLevel?: string; warning: string | undefined; error: string | undefined };
+	export interface Skill {
+		name: string;
+		description: string;
+		filePath: string;
+		baseDir: string;
+		sourceInfo: SourceInfo;
+		disableModelInvocation: boolean;
+	}
+	export interface LoadSkillsResult {
+		skills: Skill[];
+		diagnostics: { type: string; message: string; path?: string; [other: string]: any }[];
+	}
+	export function loadSkills(options?: { cwd?: string; agentDir?: string; skillPaths?: string[]; includeDefaults?: boolean }): LoadSkillsResult;
+	export function loadSkillsFromDir(options: { dir: string; source?: string }): LoadSkillsResult;
+	export function formatSkillsForPrompt(skills: Skill[], tool?: "read" | "bash" | "indirect"): string;
+	export function loadProjectContextFiles(options?: { cwd?: string; agentDir?: string }): { path: string; content: string }[];
 	export interface TruncationResult {
 		content: string;
 		truncated: boolean;

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { prepare } from "./extension_program.mjs";
 
 /** Texts on pi's screen that are not of an extension. */
-const OWN_LINES = [/^~?\/.*project/, /prepared.*first/, /^\$?[\d.]+[%k]?.*\/100k/, /^\d+(\.\d+)?%/, /^pi v?\d/i, /ctrl\+|escape|esc to/i, /^Extensions?:?$/i, /^\[.*\]$/, /\.ts$/, /^Working/, /^Warning: ripgr/, /↑\d/, /extend Pi|loaded resources/, /^[⠁-⣿]/];
+const OWN_LINES = [/^~?\/.*project/, /prepared.*first/, /^\$?[\d.]+[%k]?.*\/100k/, /^\d+(\.\d+)?%/, /^pi v?\d/i, /ctrl\+|escape|esc to/i, /^Extensions?:?$/i, /^\[.*\]$/, /\.ts$/, /^Working/, /^Warning: ripgr/, /↑\d/, /extend Pi|loaded resources/, /^↑↓ navigate/, /^enter (submit|select)/, /^[⠁-⣿]/];
 
 /** Texts on Osier's screen that are not of an extension. */
-const OSIER_LINES = [/prepared\/first/, /alt\+t |ctrl\+|\/help|@ files/, /#\d+ [0-9a-f]{8} file$/, /^[·✻✽✶✳✢⠁-⣿]/, /^esc stop · type to steer/];
+const OSIER_LINES = [/prepared\/first/, /alt\+t |ctrl\+|\/help|@ files/, /#\d+ [0-9a-f]{8} file$/, /^[·✻✽✶✳✢⠁-⣿]/, /^esc stop · type to steer/, /^↑↓ move/, /^tab complete/, /^enter confirm/];
 /** What Osier adds to a line of a running extension: the time, the tokens and a key. */
 const OSIER_PROGRESS = / · \d+ s · .*esc to stop$/;
 
@@ -20,7 +20,8 @@ export async function compareScreens(programs, dir, entry, run, terminal) {
 	return pi.flatMap((screen, step) => {
 		const where = (what) => `screen ${step + 1}, after ${JSON.stringify(keysOf(run.keys[step]))}: ${what}`;
 		const other = osier[step] ?? "";
-		const missing = added(screen, piBefore, OWN_LINES, other);
+		// Osier takes a notification back with the next key; pi keeps it.
+		const missing = added(screen, piBefore, OWN_LINES, osier.slice(0, step + 1).join("\n"));
 		const extra = added(other, osierBefore, OSIER_LINES, screen);
 		return [...(missing.length ? [{ where: where("missing"), pi: missing, osier: lines(other) }] : []), ...(extra.length ? [{ where: where("extra"), pi: lines(screen), osier: extra }] : [])];
 	});
@@ -48,7 +49,7 @@ const keysOf = (step) => (Array.isArray(step) ? step[0] : step);
 
 /** The words of a line without frames and prompts. */
 function words(line) {
-	return line.replace(/[─━│┃╭╮╰╯┌┐└┘├┤┬┴┼═║╔╗╚╝▀▄█▌▐]/g, " ").replace(/\s+/g, " ").trim().replace(/^(Error|Warning): /, "")
+	return line.replace(/[─━│┃╭╮╰╯┌┐└┘├┤┬┴┼═║╔╗╚╝▀▄█▌▐]/g, " ").replace(/\s+/g, " ").trim().replace(/^(Error|Warning): /, "").replace(/^[→›>●] /, "")
 		// What a player of a game has reached depends on the time and on chance.
 		.replace(/♥+/, "♥").replace(/\b(Score|High|Hi): \d+/g, "$1: N");
 }

@@ -1,5 +1,5 @@
 // Runs pi's example extensions in pi and in Osier: the same user, the same model. Reads `{pi, osier, dir, examples, terminal, only, keep}` from
-// standard input and prints `[{example, runsOnPi, differences}]`.
+// standard input and prints `[{example, runsOnPi, differences, inNode}]`. `inNode` says why Osier runs an example in Node.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
@@ -20,6 +20,8 @@ const PROGRAMS = {
 };
 
 const examples = readdirSync(extensions).filter((name) => name !== "README.md" && (!job.only || job.only.includes(name)));
+const entries = Object.fromEntries(examples.map((example) => [example, entryOf(example)]));
+const reasons = reasonsForNode(Object.values(entries));
 const baselines = Object.fromEntries(await Promise.all(Object.values(PROGRAMS).map(async (program) => [program.name, await runRpc(program, join(job.dir, "baseline", program.name), undefined, {})])));
 const results = [];
 await Promise.all(Array.from({ length: AT_ONCE }, worker));
@@ -28,7 +30,7 @@ process.stdout.write(JSON.stringify(results.sort((a, b) => a.example.localeCompa
 async function worker() {
 	for (let example = examples.shift(); example; example = examples.shift()) {
 		const result = await compare(example);
-		results.push(result);
+		results.push({ ...result, inNode: reasons[entries[example]] });
 		process.stderr.write(`${result.runsOnPi ? (result.differences.length ? "DIFFERS" : "agrees ") : "not on pi"} ${example}\n`);
 	}
 }
@@ -36,7 +38,7 @@ async function worker() {
 async function compare(example) {
 	const run = RUNS[example];
 	if (!run) return { example, runsOnPi: true, differences: [{ where: "extension_runs.mjs", pi: "an example", osier: "no run" }] };
-	const entry = entryOf(example);
+	const entry = entries[example];
 	const [pi, osier] = await Promise.all(Object.values(PROGRAMS).map((program) => observe(program, example, entry, run)));
 	if (pi.failed) return { example, runsOnPi: false, reason: pi.reason, differences: [] };
 	const differences = differencesOf(pi, osier);
@@ -56,6 +58,15 @@ function entryOf(example) {
 		}
 	}
 	return example.endsWith(".ts") ? path : join(path, "index.ts");
+}
+
+/** Which entry files Osier runs in Node, and the code that forces it. */
+function reasonsForNode(files) {
+	const home = join(job.dir, "engines");
+	mkdirSync(home, { recursive: true });
+	writeFileSync(join(home, "config.toml"), `extensions = ${JSON.stringify(files)}\n`);
+	const listed = execFileSync(job.osier[0], ["extensions", "list", "--json"], { cwd: home, env: { ...process.env, OSIER_HOME: home } });
+	return Object.fromEntries(JSON.parse(listed).extensions.flatMap(({ path, manifest }) => (manifest?.needs.node ? [[path, manifest.needs.node]] : [])));
 }
 
 async function observe(program, example, entry, run) {

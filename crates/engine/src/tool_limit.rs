@@ -51,6 +51,10 @@ impl Toolbox for LimitedTools {
         self.inner.specs().into_iter().filter(is_allowed).collect()
     }
 
+    fn runs_in_parallel(&self, name: &str) -> bool {
+        self.inner.runs_in_parallel(name)
+    }
+
     fn prompt_section(&self, tools: &[ToolSpec]) -> Option<String> {
         self.inner.prompt_section(tools)
     }

@@ -37,6 +37,7 @@ export const modelRegistry = {
 	getAll: all,
 	getAvailable: all,
 	find: (provider, id) => all().find((model) => model.provider === provider && model.id === id),
+	findOfType: (type, provider, id) => (type === "chat" ? modelRegistry.find(provider, id) : undefined),
 	getProvider: (name) => {
 		const models = all().filter((model) => model.provider === name);
 		return models.length ? { id: name, name, models } : undefined;
@@ -46,7 +47,7 @@ export const modelRegistry = {
 	getProviderAuthStatus: (name) => ({ configured: all().some((model) => model.provider === name), source: "osier" }),
 	hasConfiguredAuth: (model) => all().some(isSame(model)),
 	isUsingOAuth: () => false,
-	refresh: async () => {},
+	refresh: () => requireModule("osier:providers.js").refreshProviders(),
 	getError: () => undefined,
 	getApiKey: async (model) => (all().some(isSame(model)) ? managedAuth.apiKey : undefined),
 	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? managedAuth.apiKey : undefined),

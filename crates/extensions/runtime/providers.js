@@ -1,7 +1,7 @@
 // `pi.registerProvider`: models of an extension. Osier calls them over the network, or the extension streams replies itself.
 
 import { requireModule } from "osier:commonjs.js";
-import { handle, notice } from "osier:primitives.js";
+import { handle, notice, report } from "osier:primitives.js";
 
 const providers = new Map();
 
@@ -13,14 +13,18 @@ export function registerProvider(first, second) {
 	const config = typeof first === "string" ? second : first;
 	if (typeof name !== "string" || !name) throw new Error("A provider needs a name");
 	if (config === null || typeof config !== "object") throw new Error(`The provider "${name}" has no configuration`);
-	const { baseUrl, apiKey, api, headers, authHeader, models, streamSimple } = config;
 	providers.set(name, config);
-	for (const field of ["oauth", "refreshModels"]) {
+	for (const field of ["oauth", "images", "classifiers"]) {
 		if (config[field]) requireModule("osier:screen.js").unsupported(`pi.registerProvider: ${field}`);
 	}
+	announce(name, config);
+	if (typeof config.refreshModels === "function") refreshProvider(name).catch(report);
+}
+
+function announce(name, { name: shownName, baseUrl, apiKey, api, headers, authHeader, models, streamSimple }) {
 	notice("registerProvider", {
 		id: name,
-		name: config.name,
+		name: shownName,
 		baseUrl,
 		apiKey,
 		api,
@@ -29,6 +33,22 @@ export function registerProvider(first, second) {
 		models: models?.map(plainModel),
 		streams: typeof streamSimple === "function",
 	});
+}
+
+/** Asks a provider for its models, which replace those that it had. */
+async function refreshProvider(name) {
+	const config = providers.get(name);
+	const context = { providerId: name, signal: new AbortController().signal, allowNetwork: true, force: false, publish: () => {} };
+	const models = await config.refreshModels(context);
+	if (!Array.isArray(models) || providers.get(name) !== config) return;
+	config.models = models;
+	announce(name, config);
+}
+
+/** Asks all providers of the extension for their models. */
+export async function refreshProviders() {
+	const names = [...providers.keys()].filter((name) => typeof providers.get(name).refreshModels === "function");
+	await Promise.all(names.map(refreshProvider));
 }
 
 export function unregisterProvider(name) {

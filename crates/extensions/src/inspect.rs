@@ -199,6 +199,8 @@ impl Closure {
             Ok(uses) => uses,
             // Packages contain files that are never loaded.
             Err(_) if file.components().any(|part| part.as_os_str() == "node_modules") => return Ok(()),
+            // Pages with JSX may be beside an extension. Neither engine loads them.
+            Err(_) if file.extension().is_some_and(|name| name == "tsx" || name == "jsx") => return Ok(()),
             Err(error) => return Err(error),
         };
         self.add_uses(file, uses);
@@ -419,6 +421,13 @@ mod tests {
         assert!(changed.contains("changed after Osier inspected it"), "{changed}");
         let unknown = code.check(Path::new("/other.js"), b"1").unwrap_err();
         assert!(unknown.contains("is not part of the code that Osier inspected"), "{unknown}");
+    }
+
+    #[test]
+    fn pages_beside_an_extension_are_no_error() {
+        let files =
+            [("x.ts", "export default () => import(name);"), ("page.tsx", "export const a = <p>hi</p>;")];
+        assert_eq!(inspected(&files).1.files, 2);
     }
 
     #[test]

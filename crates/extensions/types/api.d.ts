@@ -42,7 +42,8 @@ declare module "@earendil-works/pi-coding-agent" {
 		description: string;
 		parameters: TSchema;
 		promptGuidelines?: string[];
-		sourceInfo?: SourceInfo;
+		exposure: "direct";
+		sourceInfo: SourceInfo;
 	}
 	export type ToolExecutionMode = "parallel" | "sequential";
 	export interface ToolRenderContext<S = any, A = any> {
@@ -70,6 +71,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		parameters: S;
 		promptSnippet?: string;
 		promptGuidelines?: string[];
+		/** No effect: the tools of an extension run alone. */
 		executionMode?: ToolExecutionMode;
 		renderShell?: "default" | "self";
 		prepareArguments?(args: unknown): any;

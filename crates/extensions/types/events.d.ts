@@ -37,6 +37,9 @@ declare module "@earendil-works/pi-coding-agent" {
 		isSplitTurn: boolean;
 		tokensBefore: number;
 		previousSummary?: string;
+		/** The files that the calls of tools in these messages name. */
+		fileOps: FileOperations;
+		settings: CompactionSettings;
 		[other: string]: any;
 	}
 	export interface SessionBeforeCompactEvent {
@@ -127,6 +130,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		toolCallId: string;
 		/** A handler may change it. */
 		input: Record<string, any>;
+		/** Never set: Osier has no calls inside of calls. */
 		parentToolCallId?: string;
 	}
 	export interface ToolCallEventResult {
@@ -189,7 +193,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "session_tree", handler: ExtensionHandler<SessionTreeEvent>): () => void;
 		on(event: "session_before_compact", handler: ExtensionHandler<SessionBeforeCompactEvent, SessionBeforeCompactResult>): () => void;
 		on(event: "session_compact", handler: ExtensionHandler<SessionCompactEvent>): () => void;
-		on(event: "session_compact_failed", handler: ExtensionHandler<{ type: "session_compact_failed"; [other: string]: any }>): () => void;
+		on(event: "session_compact_failed", handler: ExtensionHandler<{ type: "session_compact_failed"; errorMessage: string; [other: string]: any }>): () => void;
 		on(event: "session_before_fork", handler: ExtensionHandler<SessionBeforeForkEvent, CancelResult & { skipConversationRestore?: boolean }>): () => void;
 		on(event: "session_fork", handler: ExtensionHandler<SessionForkEvent>): () => void;
 		on(event: "session_before_switch", handler: ExtensionHandler<SessionBeforeSwitchEvent, CancelResult>): () => void;
@@ -203,6 +207,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "turn_start", handler: ExtensionHandler<{ type: "turn_start"; turnIndex: number; timestamp: number }>): () => void;
 		on(event: "turn_end", handler: ExtensionHandler<TurnEndEvent, { entries?: any[]; continue?: boolean }>): () => void;
 		on(event: "context", handler: ExtensionHandler<ContextEvent, ContextEventResult>): () => void;
+		/** `payload` is the body of the request in the form of the provider. What the handler returns replaces it. */
 		on(event: "before_provider_request", handler: ExtensionHandler<{ type: "before_provider_request"; payload: any }, unknown>): () => void;
 		on(event: "before_provider_headers", handler: ExtensionHandler<{ type: "before_provider_headers"; headers: Record<string, string | null> }>): () => void;
 		on(event: "after_provider_response", handler: ExtensionHandler<{ type: "after_provider_response"; status: number; headers: Record<string, string> }>): () => void;

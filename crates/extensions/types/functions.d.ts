@@ -14,6 +14,50 @@ declare module "@earendil-works/pi-coding-agent" {
 	export function convertToLlm(messages: AgentMessage[]): Message[];
 	export function serializeConversation(messages: Message[]): string;
 	export function buildSessionContext(entries: SessionEntry[], leafId?: string | null): { messages: AgentMessage[]; [other: string]: any };
+	export function buildContextEntries(entries: SessionEntry[], leafId?: string | null): SessionEntry[];
+	/** About four characters are a token. */
+	export function estimateTokens(message: AgentMessage): number;
+	export function estimateContextTokens(messages: AgentMessage[]): { tokens: number; usageTokens: number; trailingTokens: number; lastUsageIndex: number | null };
+	export interface CompactionSettings {
+		enabled: boolean;
+		reserveTokens: number;
+		keepRecentTokens: number;
+	}
+	export const DEFAULT_COMPACTION_SETTINGS: CompactionSettings;
+	/** The files that the calls of tools name. */
+	export interface FileOperations {
+		read: Set<string>;
+		written: Set<string>;
+		edited: Set<string>;
+	}
+	export function findCutPoint(entries: SessionEntry[], startIndex: number, endIndex: number, keepRecentTokens: number): { firstKeptEntryIndex: number; turnStartIndex: number; isSplitTurn: boolean };
+	export function findTurnStartIndex(entries: SessionEntry[], entryIndex: number, startIndex: number): number;
+	export function prepareCompaction(pathEntries: SessionEntry[], settings: CompactionSettings): CompactionPreparation | undefined;
+	export function prepareBranchEntries(entries: SessionEntry[], tokenBudget?: number): { messages: AgentMessage[]; fileOps: FileOperations; totalTokens: number };
+	export function collectEntriesForBranchSummary(session: any, oldLeafId: string | null, targetId: string): { entries: SessionEntry[]; commonAncestorId: string | null };
+	/** Calls the model through Osier; a key that is passed is not used. */
+	export function compact(preparation: any, model: any, apiKey?: string, headers?: Record<string, string>, customInstructions?: string, signal?: AbortSignal, thinkingLevel?: ThinkingLevel): Promise<{ summary: string; firstKeptEntryId: string; tokensBefore: number; [other: string]: any }>;
+	export function generateSummary(messages: AgentMessage[], model: any, reserveTokens?: number, apiKey?: string, headers?: Record<string, string>, signal?: AbortSignal, customInstructions?: string, previousSummary?: string, thinkingLevel?: ThinkingLevel): Promise<string>;
+	export function generateBranchSummary(entries: SessionEntry[], options: { model: any; signal?: AbortSignal; customInstructions?: string; replaceInstructions?: boolean; [other: string]: any }): Promise<{ summary?: string; aborted?: boolean; error?: string; [other: string]: any }>;
+	export function generateDiffString(oldContent: string, newContent: string, contextLines?: number): { diff: string; firstChangedLine: number | undefined };
+	export function generateUnifiedPatch(path: string, oldContent: string, newContent: string, contextLines?: number): string;
+	export function resolveCliModel(options: { cliProvider?: string; cliModel?: string; [other: string]: any }): { model: any; thinkingLevel?: string; warning: string | undefined; error: string | undefined };
+	export interface Skill {
+		name: string;
+		description: string;
+		filePath: string;
+		baseDir: string;
+		sourceInfo: SourceInfo;
+		disableModelInvocation: boolean;
+	}
+	export interface LoadSkillsResult {
+		skills: Skill[];
+		diagnostics: { type: string; message: string; path?: string; [other: string]: any }[];
+	}
+	export function loadSkills(options?: { cwd?: string; agentDir?: string; skillPaths?: string[]; includeDefaults?: boolean }): LoadSkillsResult;
+	export function loadSkillsFromDir(options: { dir: string; source?: string }): LoadSkillsResult;
+	export function formatSkillsForPrompt(skills: Skill[], tool?: "read" | "bash" | "indirect"): string;
+	export function loadProjectContextFiles(options?: { cwd?: string; agentDir?: string }): { path: string; content: string }[];
 	export interface TruncationResult {
 		content: string;
 		truncated: boolean;

@@ -49,6 +49,8 @@ declare module "@earendil-works/pi-coding-agent" {
 			factory: (tui: TUI, theme: Theme, keybindings: KeybindingsManager, done: (result: T) => void) => Drawn | Promise<Drawn>,
 			options?: { overlay?: boolean; overlayOptions?: OverlayOptions | (() => OverlayOptions); onHandle?: (handle: OverlayHandle) => void; blocked?: boolean },
 		): Promise<T>;
+		/** @deprecated The form of earlier versions. The component closes with Escape or `close`, and then calls `whenClosed`. */
+		custom(component: Component, whenClosed?: () => void): Promise<undefined> & { close(): void; requestRender(): void };
 		setStatus(key: string, text: string | undefined): void;
 		setWidget(key: string, content: string[] | ((tui: TUI, theme: Theme) => Drawn) | undefined, options?: { placement?: WidgetPlacement }): void;
 		setFooter(factory: ((tui: TUI, theme: Theme, data: ReadonlyFooterDataProvider) => Drawn) | undefined): void;

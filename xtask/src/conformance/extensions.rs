@@ -12,6 +12,8 @@ use crate::{extension_types, json, peer, workspace};
 
 /// Of the examples that run on pi, at least this share must agree.
 const REQUIRED_PERCENT: usize = 90;
+/// At least so many examples must load in QuickJS.
+const REQUIRED_IN_QUICKJS: usize = 73;
 const PAGE: &str = "docs/extension-differences.md";
 
 pub(super) fn run(context: &ConformanceContext, only: Option<&str>) -> Result<()> {
@@ -29,8 +31,17 @@ pub(super) fn run(context: &ConformanceContext, only: Option<&str>) -> Result<()
     differing.iter().for_each(|result| print_differences(result));
     let agreeing = on_pi.len() - differing.len();
     println!("{agreeing} of the {} examples that run on pi agree", on_pi.len());
+    let in_quickjs = results.iter().filter(|result| loads_in_quickjs(result)).count();
+    for result in results.iter().filter(|result| result["inNode"].is_string()) {
+        println!("{} runs in Node: {}", name(result), result["inNode"]);
+    }
+    println!("{in_quickjs} of the {} examples load in QuickJS", results.len());
     if only.is_none() {
         check_page(&differing)?;
+        ensure!(
+            in_quickjs >= REQUIRED_IN_QUICKJS,
+            "less than {REQUIRED_IN_QUICKJS} examples load in QuickJS"
+        );
         ensure!(
             agreeing * 100 >= on_pi.len() * REQUIRED_PERCENT,
             "less than {REQUIRED_PERCENT} % of the examples agree; the files are in {}",
@@ -60,6 +71,13 @@ fn name(result: &Value) -> &str {
 
 fn differs(result: &Value) -> bool {
     result["differences"].as_array().is_some_and(|differences| !differences.is_empty())
+}
+
+/// Whether the confined engine loads an example.
+fn loads_in_quickjs(result: &Value) -> bool {
+    let differences = result["differences"].as_array();
+    let fails = differences.is_some_and(|all| all.iter().any(|difference| difference["where"] == "start"));
+    !fails && !result["inNode"].is_string()
 }
 
 fn first_line(text: &Value) -> &str {
@@ -102,6 +120,13 @@ fn listed_example(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_example_that_fails_or_needs_node_does_not_load_in_quickjs() {
+        assert!(loads_in_quickjs(&json!({ "differences": [{ "where": "ui" }] })));
+        assert!(!loads_in_quickjs(&json!({ "differences": [{ "where": "start" }] })));
+        assert!(!loads_in_quickjs(&json!({ "differences": [], "inNode": "x.ts:1: import of readline" })));
+    }
 
     #[test]
     fn rows_of_the_table_name_examples() {

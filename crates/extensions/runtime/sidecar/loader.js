@@ -11,6 +11,7 @@ function createLoader(helper, fs, { fileURLToPath, pathToFileURL }) {
 	};
 	const isPackageOfPi = (name) => /^(@earendil-works|@mariozechner)\/pi-|^(@sinclair\/)?typebox(\/|$)/.test(name);
 	const library = (url) => ({ url, format: "module", shortCircuit: true });
+	const importsPi = (source) => /["'](@(earendil-works|mariozechner)\/pi-|(@sinclair\/)?typebox)/.test(source);
 	const isModule = (source) => /^\s*(import|export)\b/m.test(source);
 
 	function orElse(run, recover) {
@@ -64,7 +65,8 @@ function createLoader(helper, fs, { fileURLToPath, pathToFileURL }) {
 			case "mjs":
 			case "js": {
 				// As in pi, a file of an extension may be a module without saying so in a package.json.
-				const source = file.includes("/node_modules/") ? "" : read();
+				const text = read();
+				const source = file.includes("/node_modules/") && !importsPi(text) ? "" : text;
 				return isModule(source) ? { format: "module", source: helper("declareMissing", { path: file, source }), shortCircuit: true } : next(url, context);
 			}
 			default:

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_forms_of_exports_are_read() {
+    fn all_forms_of_exports_are_read_and_the_functions_that_extensions_use_are_there() {
         for (module, name) in [
             ("osier:modules/pi-coding-agent.js", "getAgentDir"),
             ("osier:modules/pi-coding-agent.js", "SessionManager"),
@@ -76,6 +76,38 @@ mod tests {
             ("osier:node/path.js", "default"),
         ] {
             assert!(!lacks_export(module, name), "{module} {name}");
+        }
+        let node = [
+            (
+                "path",
+                "join dirname resolve basename isAbsolute relative sep extname normalize parse format delimiter posix win32",
+            ),
+            (
+                "fs",
+                "readFileSync existsSync writeFileSync mkdirSync statSync readdirSync unlinkSync renameSync appendFileSync rmSync \
+                lstatSync copyFileSync realpathSync accessSync mkdtempSync openSync closeSync readSync writeSync watch watchFile \
+                unwatchFile createReadStream createWriteStream constants promises readFile chmodSync symlinkSync utimesSync",
+            ),
+            (
+                "fs/promises",
+                "readFile writeFile mkdir stat readdir rm rename unlink open access appendFile copyFile lstat realpath mkdtemp",
+            ),
+            ("os", "homedir tmpdir platform hostname userInfo EOL cpus arch release"),
+            ("child_process", "spawn execFile spawnSync execSync exec execFileSync fork"),
+            ("url", "fileURLToPath pathToFileURL URL"),
+            ("crypto", "randomUUID createHash randomBytes createHmac timingSafeEqual"),
+            ("util", "promisify inspect format stripVTControlCharacters"),
+            ("events", "EventEmitter once"),
+            ("timers", "setTimeout clearTimeout setInterval"),
+            ("buffer", "Buffer"),
+            ("process", "env cwd platform"),
+        ];
+        let count: usize = node.iter().map(|(_, names)| names.split_whitespace().count()).sum();
+        assert!(count >= 91, "{count} functions");
+        for (module, name) in
+            node.iter().flat_map(|(module, names)| names.split_whitespace().map(move |name| (module, name)))
+        {
+            assert!(!lacks_export(&format!("osier:node/{module}.js"), name), "{module} {name}");
         }
         assert!(lacks_export("osier:modules/pi-tui.js", "NoSuchComponent"));
         assert!(!lacks_export("left-pad", "anything"));

@@ -340,6 +340,11 @@ struct SendMessageParams {
 }
 
 impl SendMessageParams {
+    /// Whether the message is for the next turn if one is running.
+    fn is_for_next_turn(&self) -> bool {
+        self.deliver_as.as_deref() == Some("nextTurn") || self.trigger_turn == Some(false)
+    }
+
     /// Without `triggerTurn`, an idle agent only stores the message.
     fn timing(&self, worker: &Worker) -> PromptTiming {
         match (self.deliver_as.as_deref(), self.trigger_turn) {
@@ -354,7 +359,11 @@ impl SendMessageParams {
 /// Sends a message and waits until it is stored or queued.
 async fn send_message(call: &ExtensionCall) -> RequestResult {
     let params: SendMessageParams = call.params()?;
-    let when = params.timing(&worker(call)?);
+    let worker = worker(call)?;
+    if params.is_for_next_turn() && !worker.is_idle() {
+        return Ok(store_when_idle(worker, params.message));
+    }
+    let when = params.timing(&worker);
     send(call, ClientCommand::timed_prompt(Prompt::custom(params.message), when)).await.map(|_| null())
 }
 
@@ -362,6 +371,9 @@ async fn send_message(call: &ExtensionCall) -> RequestResult {
 async fn post_message(call: &ExtensionCall) -> RequestResult {
     let params: SendMessageParams = call.params()?;
     let worker = worker(call)?;
+    if params.is_for_next_turn() && !worker.is_idle() {
+        return Ok(store_when_idle(worker, params.message));
+    }
     match params.timing(&worker) {
         PromptTiming::NoTurn => {
             worker.store_from_hook(params.message).await.map(|()| null()).map_err(failure)
@@ -377,6 +389,18 @@ async fn post_message(call: &ExtensionCall) -> RequestResult {
             Ok(null())
         }
     }
+}
+
+/// The next turn takes the message along. Nothing waits for this: the extension may run a tool of the turn.
+fn store_when_idle(worker: Worker, message: CustomMessage) -> Box<RawValue> {
+    tokio::spawn(async move {
+        worker.wait_until_idle().await;
+        let prompt = ClientCommand::timed_prompt(Prompt::custom(message), PromptTiming::NoTurn);
+        if let Err(error) = worker.send_from_hook(prompt).await {
+            tracing::warn!(error = %osier_engine::error_chain(&error), "cannot store a message of an extension");
+        }
+    });
+    null()
 }
 
 #[derive(Debug, Deserialize)]

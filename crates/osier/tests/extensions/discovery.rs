@@ -59,6 +59,7 @@ fn commands_on_sessions_ask_extensions() {
         "export default (pi) => {\n\
          pi.on('session_before_tree', () => ({ cancel: true }));\n\
          pi.on('session_before_fork', () => { throw new Error('fork failed on purpose'); });\n\
+         pi.on('before_provider_request', ({ payload }) => ({ ...payload, system: `${payload.system} changed by x` }));\n\
          pi.on('context', (event) => ({ messages: [...event.messages, { role: 'user', content: 'added by x', timestamp: 1 }] }));\n\
          };\n",
     );
@@ -78,10 +79,10 @@ fn commands_on_sessions_ask_extensions() {
     let forked = folder.run_found(&["sessions", "fork", &session]);
     assert!(forked.err.contains("fork failed on purpose") && forked.code == 0, "{forked:?}");
     let shown = folder.run_found(&["sessions", "context", &session, "--request", "--json"]);
-    assert!(shown.out.contains("added by x"), "{shown:?}");
+    assert!(shown.out.contains("added by x") && shown.out.contains("changed by x"), "{shown:?}");
     let shown =
         folder.run_found(&["sessions", "context", &session, "--request", "--json", "--no-extensions"]);
-    assert!(shown.code == 0 && !shown.out.contains("added by x"), "{shown:?}");
+    assert!(shown.code == 0 && !shown.out.contains("by x"), "{shown:?}");
 }
 
 #[test]

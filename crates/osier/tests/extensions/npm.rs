@@ -71,3 +71,28 @@ fn a_package_of_npm_is_added_without_running_its_scripts() {
     let lines = folder.json_found(&["hello"]);
     assert!(lines.iter().all(|line| line["message"] != "from npm"), "{lines:?}");
 }
+
+#[test]
+fn a_package_of_npm_is_loaded_for_one_run() {
+    let folder = ExtensionFolder::new();
+    let manifest = json!({ "name": "one-run", "version": "1.0.0", "pi": { "extensions": ["./main.ts"] } });
+    folder.write("source/package.json", &manifest.to_string());
+    let source = "export default (pi) => { pi.on('session_start', (_event, ctx) => ctx.ui.notify('for one run')); };\n";
+    folder.write("source/main.ts", source);
+    let Some(archive) = pack(&folder.path("source")) else { return };
+    let registry = serve("one-run", archive);
+    let says = |args: &[&str]| {
+        let mut command = folder.found_command(args);
+        let cache = folder.path("npm-cache");
+        let output =
+            command.env("npm_config_registry", &registry).env("npm_config_cache", cache).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().contains("for one run")
+    };
+    assert!(says(&["--mode", "json", "-e", "npm:one-run", "hello"]));
+    assert!(!says(&["--mode", "json", "hello"]), "it was not added");
+    // It is installed, so that the second time needs no registry.
+    let mut again = folder.found_command(&["--mode", "json", "-e", "npm:one-run", "hello"]);
+    let output = again.env("npm_config_registry", "http://127.0.0.1:9").output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().contains("for one run"));
+}

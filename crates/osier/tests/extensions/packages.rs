@@ -79,3 +79,21 @@ fn sources_that_cannot_be_are_refused() {
     let added = folder.run_found(&["extensions", "add", empty.to_str().unwrap()]);
     assert!(added.code == 1 && added.err.contains("contains no extensions"), "{added:?}");
 }
+
+#[test]
+fn a_folder_that_names_folders_is_loaded_with_its_modules() {
+    let folder = ExtensionFolder::new();
+    let manifest = r##"{ "imports": { "#lib/*": "./lib/*.ts" }, "pi": { "extensions": ["./extensions", "./more/*.ts", "!./more/off.ts"] } }"##;
+    folder.write("package/package.json", manifest);
+    folder.write("package/lib/text.ts", "export const text: string = 'from a module';");
+    folder.write("package/node_modules/words/index.js", "module.exports = ['and', 'a', 'package'];");
+    let source = "import { text } from '#lib/text'; import words from 'words'; \
+        export default (pi) => { pi.on('session_start', (_event, ctx) => ctx.ui.notify([text, ...words].join(' '))); };";
+    folder.write("package/extensions/index.ts", source);
+    folder.write("package/more/one.ts", NOTIFY);
+    folder.write("package/more/off.ts", &NOTIFY.replace("from", "off"));
+    let package = folder.path("package");
+    let lines = folder.json_found(&["-e", package.to_str().unwrap(), "hello"]);
+    let notified: Vec<&str> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+    assert_eq!(notified, ["from a module and a package", "from the package"], "{lines:?}");
+}

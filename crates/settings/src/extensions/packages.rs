@@ -122,7 +122,7 @@ impl PackageContents {
             Some(list.iter().filter_map(|item| Some(item.as_str()?.to_owned())).collect())
         };
         let extensions = match listed("extensions") {
-            Some(patterns) => select(folder, &patterns).iter().flat_map(|path| entry_files(path)).collect(),
+            Some(patterns) => select(folder, &patterns).iter().flat_map(|path| extensions_at(path)).collect(),
             None => default_extensions(folder),
         };
         let folders = |kind: &str| match listed(kind) {
@@ -137,6 +137,15 @@ impl PackageContents {
             prompts: folders("prompts"),
         }
     }
+}
+
+/// A named file, a folder that is an extension, or a folder of extensions.
+fn extensions_at(path: &Path) -> Vec<PathBuf> {
+    let files = entry_files(path);
+    if !files.is_empty() {
+        return files;
+    }
+    find_extensions(path, ExtensionOrigin::User).into_iter().map(|source| source.path).collect()
 }
 
 fn default_extensions(folder: &Path) -> Vec<PathBuf> {
@@ -235,15 +244,24 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        let pi = r#"{ "extensions": ["./src/*.ts", "!src/b.ts", "../outside.ts", "deep"], "skills": ["./skills"] }"#;
+        let pi = r#"{ "extensions": ["./src/*.ts", "!src/b.ts", "../outside.ts", "deep", "many"], "skills": ["./skills"] }"#;
         write("package/package.json", &format!(r#"{{ "name": "x", "version": "2", "pi": {pi} }}"#));
-        for name in ["src/a.ts", "src/b.ts", "deep/index.ts", "skills/one/SKILL.md", "prompts/p.md"] {
+        for name in [
+            "src/a.ts",
+            "src/b.ts",
+            "deep/index.ts",
+            "many/one.ts",
+            "many/two/index.ts",
+            "skills/one/SKILL.md",
+            "prompts/p.md",
+        ] {
             write(&format!("package/{name}"), "");
         }
         write("outside.ts", "");
         let package = folder.path().join("package");
         let contents = PackageContents::read(&package);
-        assert_eq!(contents.extensions, [package.join("src/a.ts"), package.join("deep/index.ts")]);
+        let expected = ["src/a.ts", "deep/index.ts", "many/one.ts", "many/two/index.ts"];
+        assert_eq!(contents.extensions, expected.map(|name| package.join(name)));
         assert_eq!(
             (contents.skills, contents.prompts),
             (vec![package.join("./skills")], vec![package.join("prompts")])

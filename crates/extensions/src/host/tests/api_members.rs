@@ -45,6 +45,18 @@ async fn a_chosen_model_is_described() {
 }
 
 #[tokio::test]
+async fn a_provider_refreshes_its_models() {
+    let source = "export default (pi) => { let count = 0; \
+        pi.registerProvider('mine', { baseUrl: 'http://nowhere', apiKey: 'k', api: 'openai-completions', models: [{ id: 'first' }], \
+            refreshModels: async ({ signal }) => [{ id: `model-${count += 1}`, name: `Aborted: ${signal.aborted}` }] }); \
+        pi.registerCommand('show', { handler: async (text, ctx) => { await ctx.modelRegistry.refresh(); \
+            ctx.ui.notify(JSON.stringify(ctx.modelRegistry.getProvider('mine').models.map(({ id, name }) => [id, name]))); } }); };";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/show").await;
+    assert_eq!(session.notified().await, r#"[["model-2","Aborted: false"]]"#);
+}
+
+#[tokio::test]
 async fn tools_say_where_they_come_from() {
     let source = "export default (pi) => { \
         pi.registerTool({ name: 'own', description: 'd', promptGuidelines: ['Be kind'], parameters: { type: 'object' }, execute: async () => ({ content: [] }) }); \
@@ -63,6 +75,29 @@ async fn a_blocked_call_can_end_the_turn() {
     let mut session = TestSession::new(&[source], [call]).await;
     session.turn("look").await;
     assert_eq!(session.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_for_the_next_turn_waits_for_the_end_of_this_one() {
+    let source = "export default (pi) => pi.on('tool_call', () => { \
+        pi.sendMessage({ customType: 'later', content: 'for the next turn', display: true }, { deliverAs: 'nextTurn' }); \
+        pi.sendMessage({ customType: 'quiet', content: 'stored at the end', display: true }, { triggerTurn: false }); });";
+    let call = ScriptedTurn::new().call("call-1", "ls", &serde_json::json!({ "path": "." }));
+    let replies = [call, ScriptedTurn::reply("done"), ScriptedTurn::reply("again")];
+    let mut session = TestSession::new(&[source], replies).await;
+    session.turn("look").await;
+    assert!(
+        session.request_texts().iter().all(|text| !text.contains("next turn") && !text.contains("stored"))
+    );
+    let stored = |event: &ClientEvent| format!("{event:?}").contains("stored at the end");
+    session.until(stored).await;
+    session.turn("go on").await;
+    let texts = session.request_texts();
+    let place = |wanted: &str| texts.iter().position(|text| text == wanted);
+    assert!(
+        place("for the next turn") > place("done") && place("stored at the end") > place("done"),
+        "{texts:?}"
+    );
 }
 
 #[tokio::test]
