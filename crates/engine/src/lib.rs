@@ -82,7 +82,7 @@ pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};
 pub use operations::context::ContextRequest;
 pub use operations::delete::{DeletePlan, DeleteReport, KeptReason};
 pub use operations::entry::{EntryDetails, EntryLocation};
-pub use operations::export::{ExportFile, ExportFolder, ExportFormat};
+pub use operations::export::{ExportFile, ExportFolder, ExportFormat, id_in_file_name};
 pub use operations::fork::{ForkFrom, ForkRequest, ForkedSession};
 pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};

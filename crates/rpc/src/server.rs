@@ -215,7 +215,7 @@ impl RpcServer {
                     self.run_and_read(run, &mut input).await;
                 }
                 Ok(IncomingLine::Command(request)) => {
-                    self.run_alongside(request, alongside, &mut input).await
+                    self.run_alongside(request, alongside, &mut input).await;
                 }
                 Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
                 Err(invalid) => {

@@ -182,7 +182,7 @@ pub struct ExportFolder {
 impl ExportFolder {
     /// The file to write: the named file, or a new file in the named folder or in the working directory.
     pub fn resolve(&self, named: Option<&str>, short_id: &str) -> PathBuf {
-        let name = &format!("osier-{short_id}");
+        let name = &format!("osier-{}", id_in_file_name(short_id));
         let named = named.map(|named| named.trim_matches(['"', '\'']));
         let path = match (named.and_then(|named| named.strip_prefix("~/")), &self.home) {
             (Some(below), Some(home)) => home.join(below),
@@ -190,6 +190,14 @@ impl ExportFolder {
         };
         if path.is_dir() { unused_path(&path, name) } else { path }
     }
+}
+
+/// The id of a session as a part of the name of a file. Another program may have chosen the id, so it must not lead to another
+/// folder.
+pub fn id_in_file_name(id: &str) -> String {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
+    id.chars().map(|character| if is_plain(character) { character } else { '_' }).collect()
 }
 
 /// The path of a file that does not exist in the folder yet.

@@ -256,3 +256,17 @@ async fn a_page_of_entries_does_not_end_at_an_id_that_is_repeated_later() {
     assert_eq!(texts.len(), lines.len());
     assert!(texts.iter().zip(&lines).all(|(text, line)| text == line.as_bytes()));
 }
+
+/// A gateway may send any id, and so may a session file that another program wrote.
+#[test]
+fn an_export_stays_in_its_folder_whatever_the_id_of_the_session_is() {
+    let cwd = tempfile::tempdir().unwrap();
+    let folder = osier_engine::ExportFolder { cwd: cwd.path().to_owned(), home: None };
+    for id in ["c3a9e07d", "..", "x/../../y", "/etc/passwd", "a\\b", "a\nb", "\u{1b}[2J"] {
+        let path = folder.resolve(None, id);
+        assert_eq!(path.parent(), Some(cwd.path()), "{id:?}");
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("osier-") && name.ends_with(".md") && !name.contains(char::is_control));
+    }
+    assert_eq!(folder.resolve(None, "c3a9e07d"), cwd.path().join("osier-c3a9e07d.md"));
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use osier_engine::reading::ROOT;
-use osier_engine::{ExportFile, ExportFolder, ExportFormat, PromptHistory};
+use osier_engine::{ExportFile, ExportFolder, ExportFormat, PromptHistory, id_in_file_name};
 use osier_local_engine::LocalEngine;
 use osier_protocol::engine_request::SettingRow;
 use osier_protocol::time::Millis;
@@ -94,11 +94,13 @@ impl TerminalHost {
         self.state().session.clone()
     }
 
-    /// The short id of the current session, if it is stored and has messages.
+    /// The short id of the current session, if it is stored and has messages. Users paste it into a shell, and a gateway may have
+    /// chosen it.
     pub(super) async fn resumable_id(&self) -> Option<String> {
         let client = self.state().client.clone();
         let status = client.status().await.ok()?;
-        (status.has_messages && status.store != MEMORY_STORE).then_some(status.short_id)
+        let is_resumable = status.has_messages && status.store != MEMORY_STORE;
+        Some(status.short_id).filter(|id| is_resumable && id_in_file_name(id) == *id)
     }
 
     /// The settings of the interface as they are now in the files.

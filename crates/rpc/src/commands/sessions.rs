@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use osier_engine::id_in_file_name;
 use osier_protocol::{
     ClientCommand, ClientError, EntryId, ErrorCode, ForkOptions, ForkPosition, OpenRequest, OpenTarget,
     RequestedSession, SessionId,
@@ -31,7 +32,7 @@ impl RpcServer {
     /// Without a path, the page is written to the working directory.
     pub(crate) async fn export_html(&self, session: &RpcSession, path: Option<String>) -> CommandResult {
         let id: String = session.info.id.chars().take(8).collect();
-        let path = path.unwrap_or_else(|| format!("osier-{id}.html"));
+        let path = path.unwrap_or_else(|| format!("osier-{}.html", id_in_file_name(&id)));
         if !path.ends_with(".html") && !path.ends_with(".htm") {
             let error = format!("cannot export to {path}: the name of a page ends with .html");
             return Err(ClientError::new(ErrorCode::Usage, error));
