@@ -54,6 +54,7 @@ fn long_paths_are_shown_exported_and_forked_in_little_memory() {
         "export long.jsonl --json",
         "export long.jsonl --format jsonl",
         "export long.jsonl --output copy.jsonl",
+        "export long.jsonl --output copy.html",
         "fork long.jsonl --name copied",
     ] {
         let output = in_little_memory(&env, line);
@@ -66,5 +67,8 @@ fn long_paths_are_shown_exported_and_forked_in_little_memory() {
     }
     let copied = std::fs::metadata(env.path("copy.jsonl")).unwrap().len() as usize;
     assert!(copied * 10 > size * 9 && copied < size + 1000, "{copied} of {size} bytes");
+    // The page has the texts, and the log to save.
+    let page = std::fs::metadata(env.path("copy.html")).unwrap().len() as usize;
+    assert!(page * 10 > size * 18, "{page} of {size} bytes");
     assert_eq!(env.json("list --all --named")[0]["messageCount"], 600);
 }

@@ -118,7 +118,7 @@ fn a_long_conversation_is_exported_in_little_memory() {
     screen.wait_for("> short");
     screen.wait_for("#550");
     let before = screen.most_memory();
-    for name in ["copy.md", "copy.jsonl"] {
+    for name in ["copy.md", "copy.jsonl", "copy.html"] {
         screen.submit(&format!("/export {name}"));
         screen.wait_for(&format!("{name}\n"));
         screen.wait_until("the file", |_| env.path(name).exists());

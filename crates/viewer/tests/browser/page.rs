@@ -2,6 +2,7 @@
 
 use osier_testkit::ScriptedSession;
 use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
 
 use crate::colors::sample;
 use crate::support::{OpenPage, page};
@@ -189,6 +190,75 @@ async fn the_session_is_saved_from_the_page() {
     let lines: Vec<&str> = saved.lines().skip(1).collect();
     let stored: Vec<&str> = session.lines.iter().map(|line| std::str::from_utf8(line).unwrap()).collect();
     assert_eq!(lines, stored);
+}
+
+/// What does not fit beside the name of the model is left out, and not cut.
+#[tokio::test]
+async fn figures_are_not_cut_on_a_phone() {
+    let file = page(&sample(), "A JSON flag for list");
+    let Some(page) = OpenPage::open(&file, BrowserWindow { width: 500, height: 844, dark: false }).await
+    else {
+        return;
+    };
+    let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true });
+    page.browser.devtools("Emulation.setDeviceMetricsOverride", phone).await;
+    page.browser.evaluate("dispatchEvent(new Event('beforeprint'))").await;
+    let cut = "[...document.querySelectorAll('.entry-header .origin')].filter((line) => [...line.children].some((part) => {
+            const [box, all] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
+            // A part on the next line is out of view as a whole.
+            return box.top < all.bottom - 1 && (box.right > all.right + 0.5 || box.bottom > all.bottom + 1);
+        })).length";
+    page.becomes("innerWidth", "390").await;
+    page.becomes("document.querySelectorAll('.entry-header .origin').length > 3", "true").await;
+    page.becomes(cut, "0").await;
+    page.becomes("document.documentElement.scrollWidth <= innerWidth", "true").await;
+}
+
+/// Messages that an extension hides are shown with a key, as in pi.
+#[tokio::test]
+async fn hidden_messages_are_shown_with_a_key() {
+    let hidden =
+        r#"entry {"type":"custom_message","customType":"notes","content":"nobody sees it","display":false}"#;
+    let Some(page) = OpenPage::of_script(&format!("say a; {hidden}; say b")).await else { return };
+    page.shows("1 3").await;
+    page.browser.type_into("body", "h").await;
+    page.shows("1 2 3").await;
+    page.browser.wait_until("document.querySelector('#transcript').textContent.includes('nobody sees it') && document.querySelectorAll('#rows .row').length === 3").await;
+    page.browser.type_into("body", "h").await;
+    page.shows("1 3").await;
+    page.has_tree("a\nb · leaf").await;
+}
+
+/// The tree is as wide as the reader likes, also the next time.
+#[tokio::test]
+async fn the_tree_is_resized() {
+    let Some(page) = OpenPage::of_script(TWO_BRANCHES).await else { return };
+    let width = "document.getElementById('sidebar').offsetWidth";
+    let before: f64 = page.text(width).await.parse().unwrap();
+    let drag = "const handle = document.getElementById('resize-tree'); handle.setPointerCapture = () => {}; handle.hasPointerCapture = () => true;
+        for (const [kind, clientX] of [['pointerdown', 350], ['pointermove', 500], ['pointerup', 500]]) handle.dispatchEvent(new PointerEvent(kind, { clientX, pointerId: 1, bubbles: true, cancelable: true }))";
+    page.browser.evaluate(drag).await;
+    page.becomes(width, "500").await;
+    page.go("").await;
+    page.becomes(width, "500").await;
+    page.browser.evaluate("document.getElementById('resize-tree').dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))").await;
+    page.becomes(width, &before.to_string()).await;
+}
+
+/// A print has everything, unless that would take forever: then it says what is missing.
+#[tokio::test]
+async fn a_very_long_session_prints_a_part() {
+    let script: Vec<String> = (0..10_100).map(|number| format!("say {number}")).collect();
+    let Some(page) = OpenPage::of_script(&script.join("; ")).await else { return };
+    page.browser.evaluate("scrollTo(0, 0); dispatchEvent(new Event('beforeprint'))").await;
+    page.becomes(
+        "document.querySelector('.print-note').textContent.startsWith('Entries 1 to 9990 of 10100.')",
+        "true",
+    )
+    .await;
+    page.becomes("document.querySelectorAll('.group:not(.not-printed) .entry').length", "9990").await;
+    page.browser.evaluate("dispatchEvent(new Event('afterprint'))").await;
+    page.becomes("document.querySelector('.print-note')", "null").await;
 }
 
 /// A tree that is much higher than its view has an overview.

@@ -130,6 +130,13 @@ async fn a_comparison_shows_the_files_of_each_branch() {
     .await;
     // A batch of sub-agents is one card here as well.
     page.becomes(&format!("{}.split('Find every caller').length - 1", column(1)), json!(1)).await;
+    // Images are enlarged here, too, and Escape closes only them.
+    page.browser.click("dialog.compare button.zoom").await;
+    let is_large =
+        "document.querySelector('dialog.compare button.zoom').getBoundingClientRect().width === innerWidth";
+    page.wait(is_large).await;
+    page.browser.press(super::ESCAPE).await;
+    page.wait(&format!("!({is_large}) && document.querySelector('dialog.compare').open")).await;
 }
 
 /// Text is readable in both themes: at least 4.5:1, as WCAG asks.
