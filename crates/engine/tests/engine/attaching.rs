@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use osier_engine::EngineConfig;
 use osier_protocol::Client;
@@ -46,7 +47,7 @@ async fn the_end_of_a_path_is_shown_without_reading_the_rest_of_the_index() {
 
     let engine = TestEngine::in_folder(folder.path(), EngineConfig::default());
     let stored = engine.engine.session_at("file", "long").await.unwrap();
-    let reader = engine.engine.follow(&stored).await.unwrap();
+    let reader: Arc<dyn Client> = Arc::new(engine.engine.follow(&stored).await.unwrap());
     let attached = reader.attach(None).await.unwrap();
     assert_eq!(attached.state.position.entries, ENTRIES);
     let end = reader.path(Some(40)).await.unwrap();
