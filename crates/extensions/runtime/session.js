@@ -5,8 +5,13 @@ import { call, parse } from "osier:primitives.js";
 
 const mirror = { generation: null, entries: [], byId: new Map(), header: null, leafId: null, facts: {} };
 
-/** Brings the mirror up to date. */
+/** Brings the mirror up to date. A long session comes in several parts. */
 function sync() {
+	while (!readNews());
+	return mirror;
+}
+
+function readNews() {
 	const { generation } = mirror;
 	const news = call("session.sync", { generation, known: mirror.entries.length });
 	if (news.generation !== generation) {
@@ -22,7 +27,7 @@ function sync() {
 	mirror.header = news.header ?? mirror.header;
 	mirror.leafId = news.leafId;
 	mirror.facts = news.facts;
-	return mirror;
+	return news.isComplete;
 }
 
 /** The next read is one of another session. */

@@ -81,7 +81,7 @@ impl TimeLimits {
     }
 }
 
-/// See the module documentation.
+/// See the module documentation. It has many fields because each is the state of one part of its life.
 #[derive(Debug)]
 pub(crate) struct Extension {
     pub(crate) path: PathBuf,

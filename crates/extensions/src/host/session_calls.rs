@@ -125,6 +125,12 @@ struct SyncParams {
     known: usize,
 }
 
+/// The most bytes of lines in one answer, which must fit into a frame. The extension asks for the rest.
+const MAX_NEWS: usize = 16 << 20;
+
+/// How many lines are read at once.
+const NEWS_CHUNK: usize = 200;
+
 /// The entries that the extension does not know yet, as lines, and the position.
 async fn sync(session: &Session, params: &SyncParams) -> Result<Value, Failure> {
     let (state, at) = session.main_cursor().state_and_place();
@@ -132,20 +138,27 @@ async fn sync(session: &Session, params: &SyncParams) -> Result<Value, Failure> 
     let is_same = params.generation.as_ref() == Some(&generation) && params.known <= state.version.entries;
     let first = if is_same { params.known } else { 0 };
     let wanted: Vec<Seq> = (first..state.version.entries).map(Seq::new).collect();
-    let mut lines: Vec<String> = Vec::with_capacity(wanted.len());
-    session
-        .for_each_line(state.version, &wanted, |_, line| {
-            lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+    let (mut lines, mut size): (Vec<String>, usize) = (Vec::new(), 0);
+    for chunk in wanted.chunks(NEWS_CHUNK) {
+        let take = |_, line: &[u8]| {
+            if lines.is_empty() || size + line.len() <= MAX_NEWS {
+                lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+            }
+            size += line.len();
             Ok::<_, StoreError>(())
-        })
-        .await
-        .map_err(failure)?;
+        };
+        session.for_each_line(state.version, chunk, take).await.map_err(failure)?;
+        if size > MAX_NEWS {
+            break;
+        }
+    }
     let header = session.header();
     let file = session.file().map(|file| file.to_string_lossy().into_owned());
     let folder =
         session.file().and_then(|file| file.parent()).map(|folder| folder.to_string_lossy().into_owned());
     let mut news = json!({
         "generation": generation,
+        "isComplete": lines.len() == wanted.len(),
         "entries": lines,
         "leafId": at.map(|seq| state.tree.id(seq).to_string()),
         "facts": {
@@ -160,6 +173,12 @@ async fn sync(session: &Session, params: &SyncParams) -> Result<Value, Failure> 
         news["header"] = serde_json::from_slice(&header.to_line()).unwrap_or_default();
     }
     Ok(news)
+}
+
+/// What an extension gets that knows nothing yet.
+#[cfg(test)]
+pub(super) async fn news_of(session: &Session) -> Value {
+    sync(session, &SyncParams { generation: None, known: 0 }).await.expect("the session can be read")
 }
 
 /// The kinds of entries that extensions may append.

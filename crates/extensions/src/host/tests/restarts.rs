@@ -190,8 +190,7 @@ async fn a_prompt_goes_to_no_other_provider_while_an_extension_is_loaded_again()
             pi.registerProvider('mine', { baseUrl: 'x', apiKey: 'k', api: 'x', models: [{ id: 'own' }],
                 streamSimple: () => createAssistantMessageEventStream() });
         };";
-    let mut session =
-        TestSession::new(&[source, CRASHER], [ScriptedTurn::reply("from another provider")]).await;
+    let session = TestSession::new(&[source, CRASHER], [ScriptedTurn::reply("from another provider")]).await;
     session.client_send(ClientCommand::SetModel { model: "mine/own".to_owned() }).await;
     session.send("/crash").await;
     let worker = session.extensions().worker().unwrap();
@@ -203,7 +202,8 @@ async fn a_prompt_goes_to_no_other_provider_while_an_extension_is_loaded_again()
 
 #[tokio::test]
 async fn three_kills_turn_off_only_the_extension_that_does_not_end() {
-    let other = "export default (pi) => pi.registerCommand('other', { handler: (_, ctx) => ctx.ui.notify('on') });";
+    let other =
+        "export default (pi) => pi.registerCommand('other', { handler: (_, ctx) => ctx.ui.notify('on') });";
     let mut session = TestSession::new(&[CRASHER, other], []).await;
     let extensions = session.extensions();
     let never = tokio_util::sync::CancellationToken::new();

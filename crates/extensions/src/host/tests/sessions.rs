@@ -132,3 +132,20 @@ async fn an_extension_keeps_sessions_of_its_own_in_files() {
     assert_eq!(session.notified().await, expected);
     assert_eq!(std::fs::read_dir(session.folder().join("data/sessions")).unwrap().count(), 2);
 }
+
+#[tokio::test]
+async fn a_session_that_is_longer_than_a_message_is_read_in_parts() {
+    let source = "export default (pi) => pi.registerCommand('go', { handler: (_, ctx) => {
+        for (const name of ['a', 'b', 'c', 'd']) pi.appendEntry(name, 'x'.repeat(9 * 2 ** 20));
+        ctx.ui.notify(ctx.sessionManager.getEntries().map((entry) => `${entry.customType} ${entry.data.length}`).join());
+    } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/go").await;
+    let size = 9 << 20;
+    assert_eq!(session.notified().await, format!("a {size},b {size},c {size},d {size}"));
+    let news = super::super::session_calls::news_of(session.client.live().session()).await;
+    assert_eq!(
+        (news["entries"].as_array().unwrap().len(), &news["isComplete"]),
+        (1, &serde_json::json!(false))
+    );
+}

@@ -161,5 +161,5 @@ async fn calls_of_extensions_run_in_parallel_unless_a_tool_wants_to_run_alone() 
     session.turn("go").await;
     assert_eq!(session.request_texts(), ["go", "", "1", "2"]);
     session.turn("go").await;
-    assert_eq!(session.request_texts()[6..], ["1", "1"]);
+    assert_eq!(session.request_texts()[7..], ["1", "1"]);
 }
