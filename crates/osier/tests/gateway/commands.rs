@@ -104,11 +104,15 @@ async fn tries_are_started_compared_and_kept() {
     let tries = json!([{ "instructions": "left" }, { "instructions": "right" }]);
     let start = json!({ "action": "start", "text": "Add a line", "tries": tries });
     gateway.post(&format!("{session}/explores"), start).await;
-    for _ in 0..2 {
+    for _ in 0..4 {
         let request = model.next_request();
+        if request.messages().last().is_some_and(|message| message.starts_with("tool: ")) {
+            request.reply("done");
+            continue;
+        }
         let line = if request.text.contains("left") { "left" } else { "right" };
-        request.reply_with_call("write", &json!({ "path": "list.txt", "content": format!("{line}\n") }));
-        model.next_request().reply("done");
+        let edits = json!([{ "oldText": "one\n", "newText": format!("{line}\n") }]);
+        request.reply_with_call("edit", &json!({ "path": "list.txt", "edits": edits }));
     }
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     // While the tries clean up, the engine refuses.
