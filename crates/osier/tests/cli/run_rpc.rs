@@ -347,7 +347,7 @@ fn tries_are_started_listed_compared_and_kept() {
     let env = model.env();
     env.write("list.txt", "one\n");
     let mut program = RpcProgram::start(&env, &[]);
-    let tries = json!([{ "instructions": "left" }, { "instructions": "right" }]);
+    let tries = json!([{ "instructions": "mango" }, { "instructions": "papaya" }]);
     let started = program.call("explore", json!({ "action": "start", "text": "Add a line", "tries": tries }));
     assert_eq!(started["success"], true, "{started}");
     for _ in 0..4 {
@@ -356,7 +356,7 @@ fn tries_are_started_listed_compared_and_kept() {
             request.reply("done");
             continue;
         }
-        let line = if request.text.contains("left") { "left" } else { "right" };
+        let line = if request.text.contains("mango") { "mango" } else { "papaya" };
         let edits = json!([{ "oldText": "one\n", "newText": format!("{line}\n") }]);
         request.reply_with_call("edit", &json!({ "path": "list.txt", "edits": edits }));
     }
@@ -369,7 +369,7 @@ fn tries_are_started_listed_compared_and_kept() {
     assert_eq!(files, [1, 1], "{explores}");
     let comparison = program.data("compare_tries", json!({ "left": 1, "right": 2 }));
     let diff = comparison["diff"].as_str().unwrap();
-    assert!(diff.contains("-left") && diff.contains("+right"), "{diff}");
+    assert!(diff.contains("-mango") && diff.contains("+papaya"), "{diff}");
     assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "one\n");
     let kept = loop {
         // The tries may still be cleaning up.
@@ -379,6 +379,6 @@ fn tries_are_started_listed_compared_and_kept() {
         }
     };
     assert_eq!(kept["success"], true, "{kept}");
-    assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "right\n");
+    assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "papaya\n");
     assert_eq!(program.finish(), 0);
 }
