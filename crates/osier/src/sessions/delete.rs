@@ -85,6 +85,11 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let mut report = home.engine.delete(&plan, args.force).await?;
     report_kept(&report);
     let is_named_kept = report.take_named_kept().is_some();
+    // Parents come first, which are not the first to be deleted.
+    report.deleted.sort_by_key(|(card, _)| {
+        plan.sessions()
+            .position(|other| (&other.store, &other.id, &other.file) == (&card.store, &card.id, &card.file))
+    });
     let mut results: Vec<DeleteOutcome> = report.deleted.into_iter().map(DeleteOutcome::new).collect();
     let mut out = OutputWriter::new();
     if args.json {

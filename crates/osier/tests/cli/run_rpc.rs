@@ -275,7 +275,7 @@ fn the_approval_mode_decides_whether_a_dialog_opens() {
     let write = json!({ "path": "a.txt", "content": "one\n" });
     program.data("prompt", json!({ "message": "write" }));
     server.next_request().reply_with_call("write", &write);
-    let asked = program.until("extension_ui_request").pop().unwrap();
+    let asked = program.until("extension_ui_request");
     let refusal =
         json!({ "type": "extension_ui_response", "id": asked.last().unwrap()["id"], "cancelled": true });
     writeln!(program.input.as_ref().unwrap(), "{refusal}").unwrap();
@@ -440,14 +440,18 @@ fn tries_are_started_listed_compared_and_kept() {
     let env = model.env();
     env.write("list.txt", "one\n");
     let mut program = RpcProgram::start(&env, &[]);
-    let tries = json!([{ "instructions": "left" }, { "instructions": "right" }]);
+    let tries = json!([{ "instructions": "mango" }, { "instructions": "papaya" }]);
     let started = program.call("explore", json!({ "action": "start", "text": "Add a line", "tries": tries }));
     assert_eq!(started["success"], true, "{started}");
-    for _ in 0..2 {
+    for _ in 0..4 {
         let request = model.next_request();
-        let line = if request.text.contains("left") { "left" } else { "right" };
-        request.reply_with_call("write", &json!({ "path": "list.txt", "content": format!("{line}\n") }));
-        model.next_request().reply("done");
+        if request.messages().last().is_some_and(|message| message.starts_with("tool: ")) {
+            request.reply("done");
+            continue;
+        }
+        let line = if request.text.contains("mango") { "mango" } else { "papaya" };
+        let edits = json!([{ "oldText": "one\n", "newText": format!("{line}\n") }]);
+        request.reply_with_call("edit", &json!({ "path": "list.txt", "edits": edits }));
     }
     let is_over =
         |report: &Value| report["tries"].as_array().unwrap().iter().all(|one| one["status"] == "completed");
@@ -458,7 +462,7 @@ fn tries_are_started_listed_compared_and_kept() {
     assert_eq!(files, [1, 1], "{explores}");
     let comparison = program.data("compare_tries", json!({ "left": 1, "right": 2 }));
     let diff = comparison["diff"].as_str().unwrap();
-    assert!(diff.contains("-left") && diff.contains("+right"), "{diff}");
+    assert!(diff.contains("-mango") && diff.contains("+papaya"), "{diff}");
     assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "one\n");
     let kept = loop {
         // The tries may still be cleaning up.
@@ -468,6 +472,6 @@ fn tries_are_started_listed_compared_and_kept() {
         }
     };
     assert_eq!(kept["success"], true, "{kept}");
-    assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "right\n");
+    assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "papaya\n");
     assert_eq!(program.finish(), 0);
 }

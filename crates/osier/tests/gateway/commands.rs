@@ -101,14 +101,18 @@ async fn tries_are_started_compared_and_kept() {
     let file = gateway.env.path("list.txt");
     std::fs::write(&file, "one\n").unwrap();
     let session = gateway.create().await;
-    let tries = json!([{ "instructions": "left" }, { "instructions": "right" }]);
+    let tries = json!([{ "instructions": "mango" }, { "instructions": "papaya" }]);
     let start = json!({ "action": "start", "text": "Add a line", "tries": tries });
     gateway.post(&format!("{session}/explores"), start).await;
-    for _ in 0..2 {
+    for _ in 0..4 {
         let request = model.next_request();
-        let line = if request.text.contains("left") { "left" } else { "right" };
-        request.reply_with_call("write", &json!({ "path": "list.txt", "content": format!("{line}\n") }));
-        model.next_request().reply("done");
+        if request.messages().last().is_some_and(|message| message.starts_with("tool: ")) {
+            request.reply("done");
+            continue;
+        }
+        let line = if request.text.contains("mango") { "mango" } else { "papaya" };
+        let edits = json!([{ "oldText": "one\n", "newText": format!("{line}\n") }]);
+        request.reply_with_call("edit", &json!({ "path": "list.txt", "edits": edits }));
     }
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     // While the tries clean up, the engine refuses.
@@ -125,12 +129,12 @@ async fn tries_are_started_compared_and_kept() {
         assert!(std::time::Instant::now() < deadline);
         tokio::task::yield_now().await;
     }
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "right\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "papaya\n");
     let explores = gateway.get(&format!("{session}/explores")).await;
     assert_eq!(explores["explores"][0]["kept"], 2, "{explores}");
     let comparison = gateway.get(&format!("{session}/explores/compare?left=1&right=2")).await;
     let diff = comparison["diff"].as_str().unwrap();
-    assert!(diff.contains("-left") && diff.contains("+right"), "{diff}");
+    assert!(diff.contains("-mango") && diff.contains("+papaya"), "{diff}");
     let missing =
         gateway.fails(Method::GET, &format!("{session}/explores/compare?left=1&right=9"), Value::Null).await;
     assert_eq!(missing.0, 400, "{missing:?}");
