@@ -2,14 +2,14 @@
 // programs' own lines do not count.
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { prepare } from "./extension_program.mjs";
 
 /** Texts on pi's screen that are not of an extension. */
 const OWN_LINES = [/^~?\/.*project/, /prepared.*first/, /^\$?[\d.]+[%k]?.*\/100k/, /^\d+(\.\d+)?%/, /^pi v?\d/i, /ctrl\+|escape|esc to/i, /^Extensions?:?$/i, /^\[.*\]$/, /\.ts$/, /^Working/, /^Warning: ripgr/, /↑\d/, /extend Pi|loaded resources/, /^↑↓ navigate/, /^enter (submit|select)/, /^[⠁-⣿]/];
 
 /** Texts on Osier's screen that are not of an extension. */
-const OSIER_LINES = [/prepared\/first/, /alt\+t |ctrl\+|\/help|@ files/, /#\d+ [0-9a-f]{8} file$/, /^[·✻✽✶✳✢⠁-⣿]/, /^esc stop · type to steer/, /^↑↓ move/, /^tab complete/, /^enter confirm/];
+const OSIER_LINES = [/prepared\/first/, /alt\+t |ctrl\+|\/help|@ files/, /\b[0-9a-f]{8} file$/, /^[·✻✽✶✳✢⠁-⣿]/, /^esc stop · type to steer/, /^↑↓ move/, /^tab complete/, /^enter confirm/];
 /** What Osier adds to a line of a running extension: the time, the tokens and a key. */
 const OSIER_PROGRESS = / · \d+ s · .*esc to stop$/;
 
@@ -17,11 +17,13 @@ export async function compareScreens(programs, dir, entry, run, terminal) {
 	const all = (extension, folder) => Promise.all(Object.values(programs).map((program) => screens(program, join(dir, folder, program.name), extension, extension ? run : { ...run, keys: [""] }, terminal)));
 	const [pi, osier] = await all(entry, "with");
 	const [piBefore, osierBefore] = (await all(undefined, "without")).map((screens) => lines(screens.join("\n")));
+	// pi lists an extension that is a folder by the name of the folder.
+	const ownLines = [...OWN_LINES, new RegExp(`^${basename(dirname(entry))}$`)];
 	return pi.flatMap((screen, step) => {
 		const where = (what) => `screen ${step + 1}, after ${JSON.stringify(keysOf(run.keys[step]))}: ${what}`;
 		const other = osier[step] ?? "";
 		// Osier takes a notification back with the next key; pi keeps it.
-		const missing = added(screen, piBefore, OWN_LINES, osier.slice(0, step + 1).join("\n"));
+		const missing = added(screen, piBefore, ownLines, osier.slice(0, step + 1).join("\n"));
 		const extra = added(other, osierBefore, OSIER_LINES, screen);
 		return [...(missing.length ? [{ where: where("missing"), pi: missing, osier: lines(other) }] : []), ...(extra.length ? [{ where: where("extra"), pi: lines(screen), osier: extra }] : [])];
 	});

@@ -1,5 +1,5 @@
 // Runs pi's example extensions in pi and in Osier: the same user, the same model. Reads `{pi, osier, dir, examples, terminal, only, keep}` from
-// standard input and prints `[{example, runsOnPi, differences, inNode}]`. `inNode` says why Osier runs an example in Node.
+// standard input and prints `[{example, runsOnPi, loads, differences, inNode}]`. `loads` is about Osier, and `inNode` says why it runs an example in Node.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
@@ -40,10 +40,10 @@ async function compare(example) {
 	if (!run) return { example, runsOnPi: true, differences: [{ where: "extension_runs.mjs", pi: "an example", osier: "no run" }] };
 	const entry = entries[example];
 	const [pi, osier] = await Promise.all(Object.values(PROGRAMS).map((program) => observe(program, example, entry, run)));
-	if (pi.failed) return { example, runsOnPi: false, reason: pi.reason, differences: [] };
+	if (pi.failed) return { example, runsOnPi: false, loads: !osier.failed, reason: pi.reason, differences: [] };
 	const differences = differencesOf(pi, osier);
 	if (run.keys && job.terminal) differences.push(...(await compareScreens(PROGRAMS, join(job.dir, "screens", example), entry, run, job.terminal)));
-	return { example, runsOnPi: true, differences };
+	return { example, runsOnPi: true, loads: !osier.failed, differences };
 }
 
 /** The file to load. Dependencies are installed once. */
@@ -66,7 +66,7 @@ function reasonsForNode(files) {
 	mkdirSync(home, { recursive: true });
 	writeFileSync(join(home, "config.toml"), `extensions = ${JSON.stringify(files)}\n`);
 	const listed = execFileSync(job.osier[0], ["extensions", "list", "--json"], { cwd: home, env: { ...process.env, OSIER_HOME: home } });
-	return Object.fromEntries(JSON.parse(listed).extensions.flatMap(({ path, manifest }) => (manifest?.needs.node ? [[path, manifest.needs.node]] : [])));
+	return Object.fromEntries(JSON.parse(listed).extensions.flatMap(({ path, needs }) => (needs?.node ? [[path, needs.node]] : [])));
 }
 
 async function observe(program, example, entry, run) {

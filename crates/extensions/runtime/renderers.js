@@ -91,6 +91,8 @@ function renderCall(request) {
 	const stored = subject.result ? entryById(subject.result)?.message : undefined;
 	const result = stored ?? call.partial;
 	const isPartial = !stored;
+	// As in pi, a failed call has details without fields.
+	const details = result?.details ?? (stored?.isError ? {} : undefined);
 	const context = (slot) => ({
 		args: subject.arguments ?? {}, toolCallId: subject.call, state: call.state, lastComponent: call[slot], invalidate: () => redraw(subject.call), cwd: environment().cwd,
 		executionStarted: call.isStarted || !!stored, argsComplete: true, isPartial, expanded, showImages: false, isError: !!stored?.isError, durationMs: stored?.durationMs, ...hints(),
@@ -98,7 +100,7 @@ function renderCall(request) {
 	const slot = (name, create) => draw(`${subject.name} ${name}`, columns, () => (call[name] = create(context(name))));
 	return {
 		call: tool?.renderCall && slot("call", (ctx) => tool.renderCall(subject.arguments ?? {}, theme, ctx)),
-		body: tool?.renderResult && result && slot("result", (ctx) => tool.renderResult({ content: result.content ?? [], details: result.details }, { expanded, isPartial }, theme, ctx)),
+		body: tool?.renderResult && result && slot("result", (ctx) => tool.renderResult({ content: result.content ?? [], details }, { expanded, isPartial }, theme, ctx)),
 	};
 }
 
