@@ -88,7 +88,7 @@ impl LocalClient {
             Ok(started) => started,
             Err(error) => {
                 // Some of the tries may be in the log already.
-                if let Err(error) = return_leaf(&cursor).await {
+                if let Err(error) = return_leaf(cursor).await {
                     tracing::warn!(
                         explore = record.id,
                         error = error_chain(&error),
