@@ -105,7 +105,7 @@ impl Browser {
     }
 
     /// What the scripts of the pages did not catch so far.
-    fn uncaught_errors(&self) -> Vec<String> {
+    pub fn uncaught_errors(&self) -> Vec<String> {
         let log =
             std::fs::read(self.profile.path().join("chrome_debug.log")).expect("the log of the browser");
         let log = String::from_utf8_lossy(&log);

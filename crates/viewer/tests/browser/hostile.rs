@@ -1,5 +1,7 @@
 //! Hostile content does nothing. Each case is in every place of a session that content can be in.
 
+use std::time::{Duration, Instant};
+
 use osier_testkit::ScriptedSession;
 use osier_testkit::browser::{Browser, BrowserWindow};
 use osier_testkit::hostile::Canary;
@@ -113,6 +115,21 @@ async fn check_inert(page: &OpenPage, canary: &Canary, title: &str) {
     assert_eq!(canary.connections(), 0, "no request");
     let hidden = "[...[document.querySelector('main'), ...document.querySelectorAll('#rows, #tree-status')].map((part) => part.textContent).join('')].filter((ch) => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u0000-\\u0008]/.test(ch)).length";
     assert_eq!(page.text(hidden).await, "0", "no character that people cannot see");
+}
+
+/// Every test of a page fails at its end if a script of the page has failed. This shows that it would be noticed.
+#[tokio::test]
+async fn an_error_that_a_page_does_not_catch_is_noticed() {
+    let Some(browser) = Browser::start(BrowserWindow::default()).await else { return };
+    browser.expect_errors();
+    browser.goto("data:text/html,<script>Promise.reject(new Error('lost')); setTimeout(() => { throw new Error('thrown'); })</script>").await;
+    let started = Instant::now();
+    while browser.uncaught_errors().len() < 2 {
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", browser.uncaught_errors());
+        browser.wait_until("document.readyState === 'complete'").await;
+    }
+    let errors = browser.uncaught_errors().join("\n");
+    assert!(errors.contains("Error: lost") && errors.contains("Error: thrown"), "{errors}");
 }
 
 #[test]
