@@ -479,7 +479,7 @@ impl<'a> Visit<'a> for UseFinder {
         }
         match call.arguments.first() {
             Some(Argument::StringLiteral(name)) if creates_require(&call.callee) => {
-                self.import(&name.value, at)
+                self.import(&name.value, at);
             }
             _ => self.requires_otherwise |= creates_require(&call.callee),
         }
