@@ -77,7 +77,8 @@ export const RUNS = {
 	"rpc-demo.ts": { steps: [hello, use("bash", { command: "rm -rf nothing" }), type("/rpc-input"), type("/rpc-editor"), type("/rpc-prefill"), { rpc: { type: "new_session" } }], answers: ["Block", "typed", "edited", false] },
 	"send-user-message.ts": { steps: [type("/ask"), type("/ask Is it so?", [done]), type("/askwith Is it?", [done]), type("/steer now", [done]), type("/followup later", [done])], keys: [["/ask Is it so?\r", [done]]] },
 	"session-name.ts": { steps: [type("/session-name"), type("/session-name My work"), type("/session-name"), hello], keys: ["/session-name My work\r", "/session-name\r"] },
-	"shutdown-command.ts": { steps: [use("deploy_and_exit", { environment: "staging" })] },
+	// pi ends with the next command of the client, also during the turn.
+	"shutdown-command.ts": { steps: [{ ...use("deploy_and_exit", { environment: "staging" }), wait: 5000 }] },
 	"snake.ts": { steps: [type("/snake")], keys: ["/snake\r", "q"] },
 	"space-invaders.ts": { steps: [type("/invaders")], keys: ["/invaders\r", "q"] },
 	"ssh.ts": { steps: [use("read", { path: "notes.txt" }), use("bash", { command: "echo local" }), { rpc: { type: "bash", command: "echo user" } }] },
