@@ -77,7 +77,8 @@ export const RUNS = {
 	"rpc-demo.ts": { steps: [hello, use("bash", { command: "rm -rf nothing" }), type("/rpc-input"), type("/rpc-editor"), type("/rpc-prefill"), { rpc: { type: "new_session" } }], answers: ["Block", "typed", "edited", false] },
 	"send-user-message.ts": { steps: [type("/ask"), type("/ask Is it so?", [done]), type("/askwith Is it?", [done]), type("/steer now", [done]), type("/followup later", [done])], keys: [["/ask Is it so?\r", [done]]] },
 	"session-name.ts": { steps: [type("/session-name"), type("/session-name My work"), type("/session-name"), hello], keys: ["/session-name My work\r", "/session-name\r"] },
-	"shutdown-command.ts": { steps: [use("deploy_and_exit", { environment: "staging" })] },
+	// pi ends with the next command of the client, also during the turn.
+	"shutdown-command.ts": { steps: [{ ...use("deploy_and_exit", { environment: "staging" }), wait: 5000 }] },
 	"snake.ts": { steps: [type("/snake")], keys: ["/snake\r", "q"] },
 	"space-invaders.ts": { steps: [type("/invaders")], keys: ["/invaders\r", "q"] },
 	"ssh.ts": { steps: [use("read", { path: "notes.txt" }), use("bash", { command: "echo local" }), { rpc: { type: "bash", command: "echo user" } }] },
@@ -90,7 +91,7 @@ export const RUNS = {
 	"timed-confirm.ts": { steps: [type("/timed"), type("/timed-select"), type("/timed-signal"), { prompt: "/timed", wait: 7000 }], answers: [true, "Option B", false, "ignore"] },
 	"titlebar-spinner.ts": { steps: [{ prompt: "Hello", replies: [{ text: "Hi.", pause: 2000 }] }] },
 	"todo.ts": { steps: [use("todo", { action: "add", text: "Buy milk" }), use("todo", { action: "toggle", id: 1 }), use("todo", { action: "toggle", id: 7 }), use("todo", { action: "list" }), type("/todos")], keys: [["Add\r", [call("todo", { action: "add", text: "Buy milk" }), done]], "/todos\r", "\u001b"] },
-	"tool-override.ts": { files: { ".env": "KEY=1" }, steps: [use("read", { path: "notes.txt" }), use("read", { path: ".env" }), type("/read-log")], keys: [["Read it\r", [call("read", { path: ".env" }), done]]] },
+	"tool-override.ts": { files: { ".env": "KEY=1" }, steps: [use("read", { path: "notes.txt" }), use("read", { path: ".env" }), type("/read-log")] },
 	"tools.ts": { steps: [type("/tools"), hello], keys: ["/tools\r", "\u001b[B", "\r", "\u001b"] },
 	"trigger-compact.ts": { steps: [hello, { ...hello, prompt: "Tell me more ".repeat(40) }, hello, { prompt: "/trigger-compact Be brief", replies: [{ text: "Summary." }, { text: "Prefix." }] }] },
 	"truncated-tool.ts": { steps: [use("rg", { pattern: "line", path: "." }), use("rg", { pattern: "absent" })], keys: [["Search\r", [call("rg", { pattern: "line", path: "." }), done]]] },
