@@ -52,7 +52,7 @@ async fn the_end_of_a_path_is_shown_without_reading_the_rest_of_the_index() {
     assert_eq!(attached.state.position.entries, ENTRIES);
     let end = reader.path(Some(40)).await.unwrap();
     assert_eq!((end.entries.len(), end.hidden_entries), (40, ENTRIES - 40));
-    assert_eq!(end.leaf_id.as_ref().map(|id| id.as_str()), Some("00019999"));
+    assert_eq!(end.leaf_id.as_ref().map(osier_tree::EntryId::as_str), Some("00019999"));
     assert!(fs::read(&index).unwrap() == damaged, "the damaged part was not read");
 
     // What is damaged is read from the log.

@@ -411,7 +411,7 @@ async fn post_message(call: &ExtensionCall) -> RequestResult {
 }
 
 /// The next turn takes the message along. Nothing waits for this: the extension may run a tool of the turn.
-fn store_when_idle(worker: Worker, message: CustomMessage) -> Box<RawValue> {
+fn store_when_idle(worker: Worker, message: CustomMessage) -> Box<serde_json::value::RawValue> {
     tokio::spawn(async move {
         worker.wait_until_idle().await;
         let prompt = ClientCommand::timed_prompt(Prompt::custom(message), PromptTiming::NoTurn);
