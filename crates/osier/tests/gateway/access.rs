@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use osier_protocol::session_operation::NewStoredSession;
@@ -405,22 +405,22 @@ fn gateway_with_directories(directories: impl Fn(&TestEnv) -> Vec<PathBuf>) -> T
 #[tokio::test]
 async fn new_sessions_have_one_default_directory_however_they_are_created() {
     // If the directory of the gateway is not allowed, the first one that is allowed counts.
-    let elsewhere = |env: &TestEnv| vec![env.path("first"), env.path("second")];
-    let own_is_last = |env: &TestEnv| vec![env.path("first"), env.cwd()];
-    let cases: [(fn(&TestEnv) -> Vec<PathBuf>, fn(&TestEnv) -> PathBuf); 2] =
-        [(elsewhere, |env| env.path("first")), (own_is_last, TestEnv::cwd)];
-    for (directories, expected) in cases {
-        let gateway = gateway_with_directories(directories);
-        let expected = json!(expected(&gateway.env).canonicalize().unwrap());
-        let posted = gateway.post("/api/sessions", json!({})).await;
-        assert_eq!(posted["cwd"], expected);
-        let engine = crate::socket_support::connect(&gateway, &gateway.token).await;
-        let opened = crate::socket_support::open(&engine, osier_protocol::OpenTarget::default()).await;
-        assert_eq!(json!(opened.info.cwd), expected);
-        let created = engine.call(EngineRequest::CreateSession(NewStoredSession::default())).await.unwrap();
-        let EngineReply::Operation { result } = created else { panic!("{created:?}") };
-        assert_eq!(result.to_value()["cwd"], expected);
-    }
+    let elsewhere = gateway_with_directories(|env| vec![env.path("first"), env.path("second")]);
+    check_default_directory(&elsewhere, &elsewhere.env.path("first")).await;
+    let own_is_last = gateway_with_directories(|env| vec![env.path("first"), env.cwd()]);
+    check_default_directory(&own_is_last, &own_is_last.env.cwd()).await;
+}
+
+async fn check_default_directory(gateway: &TestGateway, expected: &Path) {
+    let expected = json!(expected.canonicalize().unwrap());
+    let posted = gateway.post("/api/sessions", json!({})).await;
+    assert_eq!(posted["cwd"], expected);
+    let engine = crate::socket_support::connect(gateway, &gateway.token).await;
+    let opened = crate::socket_support::open(&engine, osier_protocol::OpenTarget::default()).await;
+    assert_eq!(json!(opened.info.cwd), expected);
+    let created = engine.call(EngineRequest::CreateSession(NewStoredSession::default())).await.unwrap();
+    let EngineReply::Operation { result } = created else { panic!("{created:?}") };
+    assert_eq!(result.to_value()["cwd"], expected);
 }
 
 #[tokio::test]
@@ -543,5 +543,5 @@ async fn serve_opens_the_page_without_showing_its_link_to_other_users() {
     assert!(link.starts_with(&format!("{}/login/", gateway.url)), "{page}");
     log_in(&gateway, link).await;
     gateway.stop();
-    assert!(!std::path::Path::new(arguments.trim()).exists(), "the page goes with the gateway");
+    assert!(!Path::new(arguments.trim()).exists(), "the page goes with the gateway");
 }
