@@ -4,6 +4,7 @@
 mod clients;
 mod explore;
 mod explore_keep;
+mod explore_leftovers;
 mod followed_events;
 mod hooks;
 mod keep_kills;
