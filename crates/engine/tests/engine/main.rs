@@ -5,6 +5,7 @@ mod attaching;
 mod clients;
 mod explore;
 mod explore_keep;
+mod explore_leftovers;
 mod followed_events;
 mod hooks;
 mod keep_kills;

@@ -1,0 +1,125 @@
+//! What dead processes leave of explores: locks, copies without tries, copies of deleted sessions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use osier_protocol::{Client, SessionQuery};
+
+use crate::explore::{Explorer, reconnect};
+use crate::support::TestEngine;
+
+#[tokio::test]
+async fn a_lock_that_a_dead_process_left_and_others_that_look_are_not_in_the_way() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("read a.txt", &["write a.txt first", "write c.txt second"]).await;
+    let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
+    for name in ["index", "index-1", "index-2", "index-user"] {
+        fs::write(folder.join("base.git").join(format!("{name}.lock")), "").unwrap();
+    }
+    let looks: Vec<_> = (0..8).map(|_| explorer.reports()).collect();
+    for reports in futures_util::future::join_all(looks).await {
+        assert_eq!(reports[0].tries.iter().map(|one| one.files_changed).collect::<Vec<_>>(), [1, 1]);
+    }
+    let query = SessionQuery::CompareTries { explore: None, left: 1, right: 2 };
+    assert!(explorer.client.query(query).await.is_ok());
+    assert!(explorer.keep(1).await.unwrap().kept);
+    let temporary = fs::read_dir(folder.join("base.git")).unwrap().flatten();
+    let left: Vec<_> =
+        temporary.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("index-")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_change_of_the_same_size_right_after_the_last_look_is_seen() {
+    let explorer = Explorer::in_repository().await;
+    let report = explorer.explore("read a.txt", &["write c.txt one"]).await;
+    let copy = PathBuf::from(report.tries[0].folder.as_ref().unwrap());
+    for text in ["two", "six", "ten"] {
+        explorer.reports().await;
+        fs::write(copy.join("c.txt"), text).unwrap();
+        explorer.keep(1).await.unwrap();
+        assert_eq!(explorer.file("c.txt"), text);
+        fs::remove_file(explorer.project.join("c.txt")).unwrap();
+    }
+}
+
+/// Closes the session, so that it can be deleted. Returns the rest.
+async fn close_session(explorer: Explorer) -> (TestEngine, String, PathBuf) {
+    let Explorer { engine, live, client, .. } = explorer;
+    let (id, file) = (live.session().id().to_owned(), live.session().file().unwrap().to_owned());
+    let closed = Arc::downgrade(&live);
+    drop((live, client));
+    while closed.upgrade().is_some() || engine.engine.live_session("file", &id).is_some() {
+        tokio::task::yield_now().await;
+    }
+    (engine, id, file)
+}
+
+#[tokio::test]
+async fn deleting_again_removes_the_copies_that_an_interrupted_deletion_left() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("answer x", &["", ""]).await;
+    let (engine, id, file) = close_session(explorer).await;
+    let stored = engine.engine.list_explores().remove(0);
+    assert!(!engine.engine.remove_orphaned_explore(&stored).await.unwrap(), "its session exists");
+    fs::remove_file(file).unwrap();
+    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &["other".to_owned()]).await.unwrap();
+    engine.engine.delete(&plan, false).await.unwrap();
+    assert!(Path::new(&stored.folder).exists());
+    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id]).await.unwrap();
+    engine.engine.delete(&plan, false).await.unwrap();
+    assert!(!Path::new(&stored.folder).exists() && engine.engine.list_explores().is_empty());
+}
+
+#[tokio::test]
+async fn the_copies_of_a_session_that_no_longer_exists_can_be_removed() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("answer x", &["", ""]).await;
+    let (engine, _, file) = close_session(explorer).await;
+    fs::remove_file(file).unwrap();
+    let stored = engine.engine.list_explores().remove(0);
+    assert!(engine.engine.remove_orphaned_explore(&stored).await.unwrap());
+    assert!(!Path::new(&stored.folder).exists());
+}
+
+#[tokio::test]
+async fn copies_of_tries_that_never_started_are_removed() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("answer x", &[""]).await;
+    let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
+    let worktrees = folder.parent().unwrap().to_owned();
+    let id = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    // A process died while it made the copies: there is a record, and nothing in the log.
+    let unstarted = worktrees.join("abcd0001");
+    assert!(Command::new("cp").arg("-a").args([&folder, &unstarted]).status().unwrap().success());
+    let record = fs::read_to_string(folder.join("explore.json")).unwrap();
+    let record = record.replace(&id, "abcd0001").replace("\"running\":false", "\"running\":true");
+    fs::write(unstarted.join("explore.json"), record).unwrap();
+    // Others died while they removed a folder, or before they wrote its record.
+    fs::create_dir_all(worktrees.join("abcd0002.removed/1")).unwrap();
+    fs::create_dir_all(worktrees.join("abcd0003/1")).unwrap();
+    fs::write(worktrees.join("abcd0003/lock"), "").unwrap();
+    let listed: Vec<String> = explorer.engine.engine.list_explores().into_iter().map(|one| one.id).collect();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    let session = explorer.live.session().id().to_owned();
+    let Explorer { engine, live, client, project } = explorer;
+    let closed = Arc::downgrade(&live);
+    drop((live, client));
+    while closed.upgrade().is_some() {
+        tokio::task::yield_now().await;
+    }
+    let live = engine.open(&session).await;
+    let client = reconnect(&engine, &session, &project).await;
+    assert!(!unstarted.exists(), "the next agent of the session removes it");
+    let explorer = Explorer { engine, project, live, client };
+    explorer.explore("answer x", &[""]).await;
+    let mut left: Vec<_> =
+        fs::read_dir(&worktrees).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    left.sort();
+    let mut expected: Vec<_> =
+        explorer.engine.engine.list_explores().iter().map(|one| one.id.clone().into()).collect();
+    expected.sort();
+    assert_eq!((left.len(), left), (2, expected));
+}
