@@ -98,9 +98,9 @@ impl Folder {
     async fn open_session(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
         let session = match target {
             OpenTarget::New | OpenTarget::Demo => self.create_session().await?,
-            OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => {
-                self.find_session(&key).await?
-            }
+            OpenTarget::Named(key)
+            | OpenTarget::Listed(SessionRef { key, .. })
+            | OpenTarget::Found(SessionRef { key, .. }, _) => self.find_session(&key).await?,
             OpenTarget::Fork { .. } => return Err(EngineError::NothingToFork),
         };
         Ok(OpenedSession {

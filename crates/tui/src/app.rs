@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use osier_protocol::query::SessionStatus;
-use osier_protocol::{Client, ClientCommand, ClientEvent, EntryKind, EventStream, Prompt, PromptTiming};
+use osier_protocol::{
+    Client, ClientCommand, ClientEvent, EntryId, EntryKind, EventStream, Prompt, PromptTiming,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
@@ -93,6 +95,8 @@ struct App {
     pause: Option<LoopPause>,
     /// The task that opens another session. Input typed while it runs goes to that session, except the key that cancels it.
     opening_task: Option<AbortHandle>,
+    /// The entry to show in the session that is being opened.
+    found_entry: Option<EntryId>,
     /// The search through other sessions.
     search_task: Option<AbortHandle>,
     /// The number of the current search. Results of earlier ones are ignored.
@@ -252,6 +256,7 @@ impl App {
             light_background: None,
             pause: None,
             opening_task: None,
+            found_entry: None,
             search_task: None,
             search_number: 0,
             rejoin_at: None,
@@ -550,6 +555,9 @@ impl App {
         self.state.extensions.wrote_draft = wrote_draft;
         self.pending.push_back(QueuedWork::Join);
         self.pending.push_back(QueuedWork::Switched { before, now, stopped });
+        if let Some(entry) = self.found_entry.take() {
+            self.queue_msg(Msg::ShowEntry(entry));
+        }
         if let Some(text) = opened.editor_text {
             self.queue_msg(Msg::EditorText(text));
         }

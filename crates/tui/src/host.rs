@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_protocol::engine_request::SettingRow;
+use osier_protocol::search_query::MessageHit;
 use osier_protocol::time::Millis;
 use osier_protocol::{Card, Client, Image, Prompt, SessionRef};
 use tokio::sync::watch;
@@ -117,8 +118,8 @@ pub struct SessionListing {
 /// The sessions that match a query.
 #[derive(Debug, Default)]
 pub struct SessionSearchResult {
-    /// Each session with a line of a message that matches; empty if only the card matches.
-    pub lines: Vec<(SessionRef, String)>,
+    /// Each session with a message that matches; `None` if only the card matches.
+    pub hits: Vec<(SessionRef, Option<MessageHit>)>,
     /// Why some sessions could not be searched.
     pub problem: Option<String>,
 }

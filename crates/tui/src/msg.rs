@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use osier_protocol::query::{PathAnswer, PromptCommand, SandboxStatus, SessionStatus};
+use osier_protocol::search_query::MessageHit;
 use osier_protocol::subagents::TaskPanel;
 use osier_protocol::{
     Card, ClientCommand, ClientEvent, CommandReply, EntryId, EntryLine, ForkPosition, Image, MoveReason,
@@ -42,6 +43,8 @@ pub enum Msg {
     Sessions(Vec<Card>, Option<String>),
     /// The session search found a session; `None` when the search is done.
     SearchHit(Option<SearchHit>),
+    /// Show this entry in the tree.
+    ShowEntry(EntryId),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
     Replied(CommandPurpose, Box<Result<CommandReply, String>>),
@@ -170,8 +173,8 @@ pub enum CommandPurpose {
 pub struct SearchHit {
     /// The index of its card.
     pub card: usize,
-    /// A line that matches; empty if it is not known.
-    pub line: String,
+    /// The message that matches, if it is known.
+    pub message: Option<MessageHit>,
 }
 
 /// A side effect for the loop to run.
@@ -271,6 +274,8 @@ pub enum OpenTarget {
     Named(String),
     /// A session from the list.
     Listed(SessionRef),
+    /// A session from the list, and the entry to show in it.
+    Found(SessionRef, EntryId),
     /// A new session with the path up to a position.
     Fork {
         from: ForkPosition,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use osier_protocol::query::{PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::subagents::TaskPanel;
-use osier_protocol::{ExploreReport, ExtensionInput, SummarySubject, TokenCount};
+use osier_protocol::{EntryId, ExploreReport, ExtensionInput, SummarySubject, TokenCount};
 
 use crate::clock::LocalClock;
 use crate::code::CodeColors;
@@ -97,10 +97,12 @@ impl Activity {
 }
 
 /// A pending request for the tree.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct TreeRequest {
     /// The request is for the fork dialog.
     pub(crate) fork: bool,
+    /// The entry to select, instead of the leaf.
+    pub(crate) entry: Option<EntryId>,
     /// When it was made, in the time of `UiState::now`.
     pub(crate) since: u64,
 }

@@ -95,7 +95,7 @@ impl Harness {
     }
 
     pub(crate) fn open_tree(&mut self) {
-        self.state.tree_request.get_or_insert(TreeRequest { fork: false, since: 0 });
+        self.state.tree_request.get_or_insert(TreeRequest { fork: false, entry: None, since: 0 });
         let snapshot = tree_snapshot(&self.script);
         self.update(Msg::Tree(Box::new(snapshot)));
     }

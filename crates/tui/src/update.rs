@@ -8,8 +8,8 @@ pub(crate) mod question_keys;
 use osier_protocol::entry_view::EntryView;
 use osier_protocol::query::{PromptCommand, SessionStatus};
 use osier_protocol::{
-    ClientCommand, CommandReply, ExploreReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot,
-    one_line,
+    ClientCommand, CommandReply, EntryId, ExploreReply, Image, OpenQuestion, Prompt, TokenCount,
+    TreeSnapshot, one_line,
 };
 
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
@@ -111,6 +111,7 @@ fn apply(state: &mut UiState, msg: Msg) -> Vec<Action> {
             }
             notify_overlays(state, &OverlayEvent::Sessions(&cards))
         }
+        Msg::ShowEntry(entry) => request_tree_at(state, entry),
         Msg::SearchHit(hit) => notify_overlays(state, &OverlayEvent::SearchHit(hit)),
         Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
@@ -327,7 +328,13 @@ pub(crate) fn update_context_usage(state: &mut UiState, entry: &EntryView) {
 
 /// Requests the tree, for the tree view or for the fork dialog.
 pub(crate) fn request_tree(state: &mut UiState, fork: bool) -> Vec<Action> {
-    state.tree_request = Some(TreeRequest { fork, since: state.now });
+    state.tree_request = Some(TreeRequest { fork, entry: None, since: state.now });
+    vec![Action::ReadTree]
+}
+
+/// Requests the tree to show an entry in it.
+fn request_tree_at(state: &mut UiState, entry: EntryId) -> Vec<Action> {
+    state.tree_request = Some(TreeRequest { fork: false, entry: Some(entry), since: state.now });
     vec![Action::ReadTree]
 }
 
@@ -347,7 +354,10 @@ fn show_tree(state: &mut UiState, snapshot: &TreeSnapshot) -> Vec<Action> {
         }
         return Vec::new();
     }
-    let tree = TreeView::new(snapshot.clone(), &state.config);
+    let mut tree = TreeView::new(snapshot.clone(), &state.config);
+    if let Some(entry) = &reading.entry {
+        tree.select_entry(entry);
+    }
     match tree.is_empty() {
         true => show_notice(state, "The tree is empty; send a message first"),
         false => {

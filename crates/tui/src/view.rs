@@ -89,7 +89,7 @@ fn notice_lines(state: &UiState, most: usize) -> Vec<Line> {
 
 /// The notice about reading the tree, once it takes noticeable time.
 fn tree_request_line(state: &UiState) -> Option<Line> {
-    let since = state.tree_request?.since;
+    let since = state.tree_request.as_ref()?.since;
     let notice = Line::styled(ColorRole::Dim, "Reading the tree… (esc to cancel)");
     (state.now.saturating_sub(since) >= NOTICE_DELAY_MS).then(|| notice.truncate(state.columns))
 }

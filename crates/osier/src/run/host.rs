@@ -147,7 +147,7 @@ impl TerminalHost {
         match target {
             OpenTarget::New | OpenTarget::Demo => EngineTarget::New(self.new_session.clone()),
             OpenTarget::Named(name) => EngineTarget::Named { name },
-            OpenTarget::Listed(session) => EngineTarget::Listed { session },
+            OpenTarget::Listed(session) | OpenTarget::Found(session, _) => EngineTarget::Listed { session },
             OpenTarget::Fork { from } => {
                 let session = current.clone();
                 EngineTarget::Fork(ForkOptions { session, from, store: None, name: None })
@@ -180,18 +180,17 @@ impl TerminalHost {
     }
 
     async fn search(&self, query: &str) -> Result<SessionSearchResult> {
-        let request = ListSessions { query: Some(query.to_owned()), hits: 1, ..ListSessions::default() };
+        let request =
+            ListSessions { query: Some(query.to_owned()), hits: 1, context: 1, ..ListSessions::default() };
         let EngineReply::Sessions(list) = self.engine.call(EngineRequest::ListSessions(request)).await?
         else {
             bail!("unexpected reply from the engine")
         };
-        let hits = list.hits.into_iter().map(Some).chain(std::iter::repeat(None));
-        let lines = list.sessions.iter().zip(hits).map(|(card, hits)| {
-            let lines = hits.into_iter().flatten().flat_map(|hit| hit.lines);
-            (SessionRef::from_card(card), lines.map(|line| line.text).next().unwrap_or_default())
-        });
+        let messages =
+            list.hits.into_iter().map(|hits| hits.into_iter().next()).chain(std::iter::repeat(None));
+        let hits = list.sessions.iter().map(SessionRef::from_card).zip(messages).collect();
         let problem = (!list.problems.is_empty()).then(|| list.problems.join("; "));
-        Ok(SessionSearchResult { lines: lines.collect(), problem })
+        Ok(SessionSearchResult { hits, problem })
     }
 
     /// The rows of the engine; those of the interface have the values of this machine.

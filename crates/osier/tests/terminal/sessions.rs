@@ -266,6 +266,11 @@ fn the_list_search_includes_conversations() {
     screen.wait_for("› a plan for the zoo");
     screen.press("\r");
     screen.wait_for("> first the purple elephant");
+    // The tree opens at the message that matches.
+    screen.wait_for("Session tree");
+    screen.wait_for("user: \"first the purple elephant\"");
+    screen.press(ESCAPE);
+    screen.wait_gone("Session tree");
     screen.quit();
 }
 

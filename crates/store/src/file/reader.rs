@@ -131,7 +131,8 @@ mod tests {
     fn readers_one_after_the_other_read_their_own_files() {
         for round in 0..50 {
             let mut file = tempfile::tempfile().unwrap();
-            let lines: Vec<String> = (0..round).map(|number| format!("{number}").repeat(round * number)).collect();
+            let lines: Vec<String> =
+                (0..round).map(|number| format!("{number}").repeat(round * number)).collect();
             lines.iter().for_each(|line| writeln!(file, "{line}").unwrap());
             let mut reader = LineReader::new(&file, 0);
             // Readers also end in the middle, and several exist at once.

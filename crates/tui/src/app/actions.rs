@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
+use osier_protocol::search_query::MessageHit;
 use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply, SessionRef};
 
 use super::command_sender::OutgoingCommand;
@@ -156,6 +157,10 @@ impl App {
         if self.opening_task.is_some() {
             return;
         }
+        self.found_entry = match &which {
+            OpenTarget::Found(_, entry) => Some(entry.clone()),
+            _ => None,
+        };
         let (host, answers) = (self.host.clone(), self.task_results.clone());
         let opening = tokio::spawn(async move { host.open(which).await });
         self.opening_task = Some(opening.abort_handle());
@@ -177,11 +182,11 @@ impl App {
             let found = host.search_sessions(&query).await;
             let found = found
                 .unwrap_or_else(|error| SessionSearchResult { problem: Some(error), ..Default::default() });
-            let mut lines: HashMap<SessionRef, String> = found.lines.into_iter().collect();
+            let mut hits: HashMap<SessionRef, Option<MessageHit>> = found.hits.into_iter().collect();
             for card in among {
                 let session = cards.get(card).map(SessionRef::from_card);
-                if let Some(line) = session.and_then(|session| lines.remove(&session)) {
-                    let _ = answers.send(TaskResult::SearchHit(number, Some(SearchHit { card, line })));
+                if let Some(message) = session.and_then(|session| hits.remove(&session)) {
+                    let _ = answers.send(TaskResult::SearchHit(number, Some(SearchHit { card, message })));
                 }
             }
             if let Some(problem) = found.problem {

@@ -7,6 +7,7 @@ mod threads;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use osier_protocol::search_query::{ExcerptLine, MessageHit};
 use osier_protocol::{Card, SessionId, SessionRef, one_line};
 
 use super::{ChoicePrompt, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
@@ -32,6 +33,9 @@ const KEY_HELP: [&str; 7] = [
 
 /// Rows on the screen at once.
 const MAX_ROWS: usize = 10;
+
+/// Lines of a message that matches, below its session.
+const MAX_MESSAGE_LINES: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SessionOrder {
@@ -179,6 +183,23 @@ impl SessionPicker {
         self.cards.as_ref()?.get(self.rows.get(self.selected)?.0)
     }
 
+    /// The message of the selected session that matches the search.
+    fn selected_message(&self) -> Option<&MessageHit> {
+        self.search.message(self.rows.get(self.selected)?.0)
+    }
+
+    /// The lines around the match in the selected session. There is nothing to add if the row has the only one.
+    fn draw_message(&self) -> Vec<Line> {
+        let Some(message) = self.selected_message().filter(|message| message.lines.len() > 1) else {
+            return Vec::new();
+        };
+        let line = |line: &ExcerptLine| {
+            let role = if line.is_match { ColorRole::Text } else { ColorRole::Dim };
+            Line::styled(ColorRole::Border, "  │ ").with(role, &one_line(&line.text, 200))
+        };
+        message.lines.iter().take(MAX_MESSAGE_LINES).map(line).collect()
+    }
+
     fn ask_rename(&self) -> OverlayOutcome {
         let Some(card) = self.selected_card() else { return OverlayOutcome::Stay };
         let target = SessionRef::from_card(card);
@@ -222,7 +243,7 @@ impl SessionPicker {
 
     fn draw_row(&self, at: usize, area: OverlayArea) -> Line {
         let (card, depth) = self.rows[at];
-        let found = self.search.matching_line(card).filter(|line| !line.is_empty());
+        let found = self.search.matching_line(card);
         let Some(card) = self.cards.as_ref().and_then(|cards| cards.get(card)) else { return Line::new() };
         let thread =
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
@@ -285,7 +306,12 @@ impl Overlay for SessionPicker {
             }
             (KeyCode::Enter, _) => {
                 let Some(card) = self.selected_card() else { return OverlayOutcome::Stay };
-                return self.close_with(Some(Action::Open(OpenTarget::Listed(SessionRef::from_card(card)))));
+                let session = SessionRef::from_card(card);
+                let target = match self.selected_message() {
+                    Some(message) => OpenTarget::Found(session, message.entry_id.clone()),
+                    None => OpenTarget::Listed(session),
+                };
+                return self.close_with(Some(Action::Open(target)));
             }
             _ => {
                 if let Some(typed) = key.typed_char() {
@@ -315,12 +341,19 @@ impl Overlay for SessionPicker {
                 if query.is_empty() { "words, \"a phrase\" or re:pattern" } else { query },
             ),
         ];
-        let height = area.rows.saturating_sub(4).clamp(1, MAX_ROWS);
+        let message = self.draw_message();
+        let height = area.rows.saturating_sub(4 + message.len()).clamp(1, MAX_ROWS);
         let from = (self.selected + 1).saturating_sub(height);
-        lines.extend((from..(from + height).min(self.rows.len())).map(|at| self.draw_row(at, area)));
+        for at in from..(from + height).min(self.rows.len()) {
+            lines.push(self.draw_row(at, area));
+            if at == self.selected {
+                lines.extend_from_slice(&message);
+            }
+        }
         lines.extend(self.empty_notice());
         let at = if self.rows.is_empty() { 0 } else { self.selected + 1 };
-        let first = format!("({at}/{}) enter open", self.rows.len());
+        let enter = if self.selected_message().is_some() { "open at the match" } else { "open" };
+        let first = format!("({at}/{}) enter {enter}", self.rows.len());
         let foot = join_fitting(std::iter::once(first.as_str()).chain(KEY_HELP), area.columns, 1);
         lines.push(Line::styled(ColorRole::Dim, &foot.concat()));
         let cursor = Some((1, (2 + width(query)).min(area.columns.saturating_sub(1))));

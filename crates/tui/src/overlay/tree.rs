@@ -7,7 +7,7 @@ mod keys;
 mod render;
 
 use osier_protocol::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
-use osier_protocol::{ClientCommand, Seq, TreeSnapshot};
+use osier_protocol::{ClientCommand, EntryId, Seq, TreeSnapshot};
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::Key;
@@ -87,6 +87,12 @@ impl TreeView {
         if let Some(found) = self.outline.rows.get(row) {
             (self.selected_row, self.selected_entry) = (row, Some(found.seq));
         }
+    }
+
+    /// Selects an entry, or its nearest ancestor on the list.
+    pub(crate) fn select_entry(&mut self, id: &EntryId) {
+        let row = self.snapshot.tree.find(id.as_str()).and_then(|seq| self.outline.row_of(seq));
+        row.into_iter().for_each(|row| self.select_row(row));
     }
 
     fn set_filter(&mut self, filter: OutlineFilter) {

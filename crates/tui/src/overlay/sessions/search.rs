@@ -2,7 +2,7 @@
 //! latest query count.
 
 use osier_protocol::Card;
-use osier_protocol::search_query::{InvalidPattern, SearchQuery};
+use osier_protocol::search_query::{InvalidPattern, MessageHit, SearchQuery};
 
 use crate::msg::SearchHit;
 
@@ -14,8 +14,8 @@ pub(super) struct SessionSearch {
     error: Option<String>,
     /// The match score of each card.
     card_scores: Vec<Option<u32>>,
-    /// For each card whose conversation matches, a line that matches.
-    conversation_matches: Vec<Option<String>>,
+    /// The cards whose conversations match, each with a message that matches, if it is known.
+    conversation_matches: Vec<Option<Option<MessageHit>>>,
     /// A search of conversations is running.
     pub(super) is_running: bool,
 }
@@ -52,7 +52,7 @@ impl SessionSearch {
 
     /// The score of a card, or `None` without a match. A match in the conversation alone has the lowest score.
     pub(super) fn score(&self, card: usize) -> Option<u32> {
-        let of_text = || self.matching_line(card).map(|_| 0);
+        let of_text = || self.conversation_match(card).map(|_| 0);
         self.card_scores.get(card).copied().flatten().map(|score| score + 1).or_else(of_text)
     }
 
@@ -62,14 +62,25 @@ impl SessionSearch {
     }
 
     pub(super) fn add_match(&mut self, hit: &SearchHit) {
-        if let Some(line) = self.conversation_matches.get_mut(hit.card) {
-            *line = Some(hit.line.clone());
+        if let Some(found) = self.conversation_matches.get_mut(hit.card) {
+            *found = Some(hit.message.clone());
         }
     }
 
-    /// The line of a conversation that matches; empty if it is not known.
+    fn conversation_match(&self, card: usize) -> Option<&Option<MessageHit>> {
+        self.conversation_matches.get(card)?.as_ref()
+    }
+
+    /// The message of a conversation that matches.
+    pub(super) fn message(&self, card: usize) -> Option<&MessageHit> {
+        self.conversation_match(card)?.as_ref()
+    }
+
+    /// The first line of a conversation that matches.
     pub(super) fn matching_line(&self, card: usize) -> Option<&str> {
-        self.conversation_matches.get(card)?.as_deref()
+        let lines = &self.message(card)?.lines;
+        let first = lines.iter().find(|line| line.is_match).or(lines.first());
+        first.map(|line| line.text.as_str())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use osier_protocol::Card;
+use osier_protocol::search_query::{ExcerptLine, MessageHit};
 use osier_tree::Header;
 
 use crate::msg::{Action, Msg, SearchHit};
@@ -284,18 +285,60 @@ fn searches(harness: &mut Harness) -> Vec<String> {
 
 /// The conversation of a card matches.
 fn hit(card: usize) -> Msg {
-    Msg::SearchHit(Some(SearchHit { card, line: String::new() }))
+    Msg::SearchHit(Some(SearchHit { card, message: None }))
 }
 
 #[test]
 fn a_match_in_a_conversation_shows_its_line() {
     let mut harness = picker();
     typed(&mut harness, "milk");
-    let line = "buy oat milk and bread, then call the bakery about the cake".to_owned();
-    harness.update(Msg::SearchHit(Some(SearchHit { card: 1, line })));
+    harness.update(found(1, &["buy oat milk and bread, then call the bakery about the cake"]));
     let text = harness.text();
     assert!(text.contains("Release  buy oat milk and bread"), "{text}");
     assert!(text.contains("4 · now · bbbbbbbb"), "the other columns stay: {text}");
+}
+
+/// A message in the conversation of a card matches; the second of several lines has the match.
+fn found(card: usize, lines: &[&str]) -> Msg {
+    let matching = usize::from(lines.len() > 1);
+    let line = |(at, text): (usize, &&str)| ExcerptLine {
+        number: at + 1,
+        text: (*text).to_owned(),
+        is_match: at == matching,
+    };
+    let message = MessageHit {
+        entry_id: "e0000007".into(),
+        role: "user".to_owned(),
+        lines: lines.iter().enumerate().map(line).collect(),
+    };
+    Msg::SearchHit(Some(SearchHit { card, message: Some(message) }))
+}
+
+#[test]
+fn the_lines_around_a_match_are_shown_and_enter_leads_to_its_entry() {
+    let mut harness = picker();
+    typed(&mut harness, "milk");
+    harness.update(found(1, &["for breakfast:", "oat milk and bread", "and the cake"]));
+    harness.update(Msg::SearchHit(None));
+    harness.check(expect![[r#"
+
+        ╭─ Sessions this directory · threads ───────────────────────────────────
+        │ / milk
+        │ › Release  oat milk and bread                     4 · now · bbbbbbbb
+        │   │ for breakfast:
+        │   │ oat milk and bread
+        │   │ and the cake
+        ╰─ (1/1) enter open at the match · tab scope · ctrl+s sort ─────────────
+        code │ a/model │ #0 │ 5e551011
+    "#]]);
+    harness.actions.clear();
+    harness.press("enter");
+    let opened = harness.actions.drain(..).find_map(|action| match action {
+        Action::Open(target) => Some(format!("{target:?}")),
+        _ => None,
+    });
+    let opened = opened.unwrap_or_default();
+    assert!(opened.starts_with("Found(") && opened.contains("e0000007"), "{opened}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use osier_protocol::MoveReply;
 
+use crate::msg::Msg;
 use crate::testing::Harness;
 
 /// Two branches below `b`, a tool, a label.
@@ -38,6 +39,19 @@ pub(super) fn listed(harness: &Harness) -> String {
 #[track_caller]
 fn check(keys: &str, expected: Expect) {
     expected.assert_eq(&rows(keys));
+}
+
+/// A search in other sessions leads to the message that it found.
+#[test]
+fn a_tree_that_is_requested_for_an_entry_opens_at_it() {
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let entry = harness.script.id("d").into();
+    harness.update(Msg::ShowEntry(entry));
+    assert_eq!(harness.take_actions(), "ReadTree\n");
+    harness.open_tree();
+    let rows = listed(&harness);
+    let selected = rows.lines().find(|line| line.starts_with('›'));
+    assert!(selected.is_some_and(|line| line.contains("assistant: \"d\"")), "{rows}");
 }
 
 #[test]
