@@ -126,7 +126,7 @@ struct SyncParams {
 }
 
 /// The most bytes of lines in one answer, which must fit into a frame. The extension asks for the rest.
-const MAX_NEWS: usize = 16 << 20;
+const MAX_NEWS: usize = 4 << 20;
 
 /// How many lines are read at once.
 const NEWS_CHUNK: usize = 200;
