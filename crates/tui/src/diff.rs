@@ -132,7 +132,9 @@ fn restyled(text: Line, parts: &[(bool, &str)], changed: Style) -> Line {
         let mut part = *part;
         while let Some(current) = span.as_mut().filter(|_| !part.is_empty()) {
             let length = part.len().min(current.text.len());
-            let (Some((shown, rest)), Some(left)) = (part.split_at_checked(length), current.text.get(length..)) else {
+            let (Some((shown, rest)), Some(left)) =
+                (part.split_at_checked(length), current.text.get(length..))
+            else {
                 break;
             };
             line.push(if *is_changed { changed } else { current.style }, shown);

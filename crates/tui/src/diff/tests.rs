@@ -80,7 +80,10 @@ fn unchanged_words_of_a_changed_line_have_the_colors_of_code() {
         DiffCode::of_file("src/lib.rs", Some(&colors)),
     );
     let markup: Vec<String> = rows.iter().map(Line::to_markup).collect();
-    assert_eq!(markup[1], "{dim on-removedBg|2 }{removed on-removedBg bold|- }{comment on-removedBg|let one = }{removed on-removedWordBg|2}{comment on-removedBg|; */}");
+    assert_eq!(
+        markup[1],
+        "{dim on-removedBg|2 }{removed on-removedBg bold|- }{comment on-removedBg|let one = }{removed on-removedWordBg|2}{comment on-removedBg|; */}"
+    );
     assert!(markup[5].contains("{keyword on-addedBg|fn}"), "{markup:#?}");
     assert!(markup[5].contains("on-addedWordBg|"), "{markup:#?}");
     let texts: Vec<String> = rows.iter().map(Line::plain).collect();
