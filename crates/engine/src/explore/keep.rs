@@ -46,6 +46,9 @@ impl LocalClient {
         let reading = |source| ExploreError::CannotRead { source };
         let lock = folder.lock().map_err(reading)?;
         let _lock = lock.ok_or_else(|| ExploreError::Running { explore: report.id.clone() })?;
+        // The explore may have ended since it was found. From here on, it does not change.
+        let report = self.find_explore(Some(&report.id)).await?;
+        let one = find_try(&report, number)?.clone();
         let record = folder.record().map_err(reading)?;
         let journal: Option<KeepJournal> = folder.journal().map_err(reading)?;
         let base = self.explore_base(&report.id).ok_or(ExploreError::NoCopy { number })?;

@@ -22,8 +22,8 @@ fn branches_are_shown_side_by_side() {
         expect![[r#"
             $ compare s.jsonl 00000006
             Common ancestor: 00000002
-            0000000b [fast]                                            │ 00000006
-            4 messages, 220 tokens, $0.220                             │ 4 messages, 220 tokens, $0.220
+            [fast]                                                     │ with a map
+            0000000b: 4 messages, 220 tokens, $0.220                   │ 00000006: 4 messages, 220 tokens, $0.220
                                                                        │
             user: "with a tree"                                        │ user: "with a map"
             assistant: "planting"                                      │ assistant: "mapping"
@@ -36,8 +36,8 @@ fn branches_are_shown_side_by_side() {
             Changed in both: map.rs
             $ compare s.jsonl 00000006 00000003
             Common ancestor: 00000003
-            00000006                                                   │ 00000003
-            3 messages, 220 tokens, $0.220                             │ 0 messages, 0 tokens, $0
+            assistant: "mapping"                                       │ no messages
+            00000006: 3 messages, 220 tokens, $0.220                   │ 00000003: 0 messages, 0 tokens, $0
                                                                        │
             assistant: "mapping"                                       │
             [write: map.rs]                                            │
@@ -47,8 +47,8 @@ fn branches_are_shown_side_by_side() {
               map.rs                                                   │
             $ compare s.jsonl root
             No common ancestor
-            0000000b [fast]                                            │ root
-            6 messages, 330 tokens, $0.330                             │ 0 messages, 0 tokens, $0
+            [fast]                                                     │ no messages
+            0000000b: 6 messages, 330 tokens, $0.330                   │ root: 0 messages, 0 tokens, $0
                                                                        │
             user: "sort the list"                                      │
             assistant: "how"                                           │
@@ -80,8 +80,8 @@ fn narrow_terminal_shows_branches_one_below_the_other() {
     assert!(output.out.lines().all(|line| line.chars().count() <= 40), "{}", output.out);
     expect![[r#"
         Common ancestor: 00000002
-        0000000b [fast]
-        4 messages, 220 tokens, $0.220
+        [fast]
+        0000000b: 4 messages, 220 tokens, $0.220
 
         user: "with a tree"
         assistant: "planting"
@@ -91,8 +91,8 @@ fn narrow_terminal_shows_branches_one_below_the_other() {
         changed:
           map.rs
 
-        00000006
-        4 messages, 220 tokens, $0.220
+        with a map
+        00000006: 4 messages, 220 tokens, $0.220
 
         user: "with a map"
         assistant: "mapping"

@@ -117,20 +117,17 @@ async fn tries_are_started_compared_and_kept() {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     // While the tries clean up, the engine refuses.
     let keep = json!({ "action": "keep", "try": 2 });
-    while gateway
-        .request(Method::POST, &format!("{session}/explores"))
-        .json(&keep)
-        .send()
-        .await
-        .unwrap()
-        .status()
-        == 409
-    {
+    let kept = loop {
+        let answer =
+            gateway.request(Method::POST, &format!("{session}/explores")).json(&keep).send().await.unwrap();
+        if answer.status() != 409 {
+            break answer.text().await.unwrap();
+        }
         assert!(std::time::Instant::now() < deadline);
         tokio::task::yield_now().await;
-    }
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "papaya\n");
+    };
     let explores = gateway.get(&format!("{session}/explores")).await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "papaya\n", "{kept} {explores}");
     assert_eq!(explores["explores"][0]["kept"], 2, "{explores}");
     let comparison = gateway.get(&format!("{session}/explores/compare?left=1&right=2")).await;
     let diff = comparison["diff"].as_str().unwrap();

@@ -63,8 +63,10 @@ impl ComparisonSide {
     /// The label of the branch, or the first thing that the user said on it.
     pub fn title(&self) -> String {
         let first = self.said.iter().find(|said| said.role == "user").or(self.said.first());
-        let text = first
-            .map(|said| said.text.strip_prefix("user: ").unwrap_or(&said.text).trim_matches('"').to_owned());
+        let text = first.map(|said| match said.text.strip_prefix("user: ") {
+            Some(prompt) => prompt.trim_matches('"').to_owned(),
+            None => said.text.to_string(),
+        });
         self.label
             .as_ref()
             .map(|label| format!("[{label}]"))
