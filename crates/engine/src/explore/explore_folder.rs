@@ -231,7 +231,7 @@ impl ExploreFolder {
         }
     }
 
-    /// Removes everything. It is no explore any more from the first moment on.
+    /// Removes everything. The first step is a rename, so an interrupted removal never leaves half an explore.
     pub(super) fn remove(&self) -> io::Result<()> {
         let half_removed = self.path.with_extension(HALF_REMOVED);
         remove_folder(&half_removed)?;

@@ -225,7 +225,7 @@ struct UseFinder {
     members: HashMap<String, Vec<String>>,
     /// Where `process.env` was part of a use that is known.
     known_environment: HashSet<u32>,
-    /// The names of functions that require files, besides `require`.
+    /// The names of functions that require files, in addition to `require`.
     require_names: HashSet<String>,
     /// How often each of these functions was called with a name.
     known_requires: HashMap<String, usize>,

@@ -130,7 +130,7 @@ async fn damaged_blocks_are_read_from_the_log() {
     }
 }
 
-/// Forged heads can be returned, but never together with lines: whoever reads a line is told to start again.
+/// Forged heads can be returned, but never together with lines: reading a line reports that the session must be opened again.
 #[tokio::test]
 async fn forged_heads_are_noticed_when_they_or_their_lines_are_read() {
     let lines = marked_chain(800, 9);

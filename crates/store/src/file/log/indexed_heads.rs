@@ -65,7 +65,7 @@ impl StoredHeads for IndexedHeads {
         checked.unwrap_or_else(|| {
             let heads = self.heads_from_log().iter_from(first).take(count).map(|(_, head)| *head);
             let mut heads: Vec<Head> = heads.collect();
-            // The log was edited. Whoever reads a line next is told so.
+            // The log was edited. The next read of a line reports it.
             heads.resize_with(count, lost_head);
             heads
         })
