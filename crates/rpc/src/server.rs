@@ -91,8 +91,8 @@ pub async fn serve(
     let RpcConfig { engine, exporter, session, new_session, stop } = config;
     let (output, _writing) = Outbox::start(line_writer(output));
     let (requests, requested) = mpsc::unbounded_channel();
-    let main = RpcSession::start(session, false, 0, output.clone(), requests.clone()).await?;
-    let open = Mutex::new(OpenSessions { main, others: BTreeMap::new() });
+    let main = RpcSession::attach(session, false, 0, output.clone(), requests.clone()).await?;
+    let open = Mutex::new(OpenSessions { main: main.session.clone(), others: BTreeMap::new() });
     let server = Arc::new(RpcServer {
         engine,
         exporter,
@@ -102,6 +102,7 @@ pub async fn serve(
         replacing: tokio::sync::Mutex::default(),
         open,
     });
+    main.start().await;
     let (mut alongside, quit) = (JoinSet::new(), CancellationToken::new());
     let lines = LineReader::new(input, MAX_LINE);
     let run_commands = server.clone().run_commands(lines, &mut alongside, &quit);
@@ -337,26 +338,25 @@ impl RpcServer {
         }
     }
 
-    /// Puts a session in the place of another one.
-    pub(crate) fn replace(&self, old: &RpcSession, new: Arc<RpcSession>) {
+    /// Puts a session in the place of another one. Returns whether its events are to be written: the client may have it open
+    /// already, and the events of a session are written once.
+    #[must_use]
+    pub(crate) fn replace(&self, old: &RpcSession, new: Arc<RpcSession>) -> bool {
         let mut open = self.open_sessions();
         if open.main.info.id == old.info.id {
             open.main = new.clone();
         } else {
             open.others.remove(&*old.info.id);
         }
-        // The client may have it open already. The events of a session are written once.
         let is_main = open.main.info.id == new.info.id;
         let other = match is_main {
             true => open.others.remove(&*new.info.id),
             false => open.others.insert(new.info.id.to_string(), new.clone()),
         };
-        if is_main && !Arc::ptr_eq(&open.main, &new) {
-            new.stop_events();
-        }
         if let Some(other) = other {
             other.stop_events();
         }
+        !is_main || Arc::ptr_eq(&open.main, &new)
     }
 
     pub(crate) fn add(&self, session: Arc<RpcSession>) {

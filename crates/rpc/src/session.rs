@@ -65,16 +65,33 @@ struct EventProgress {
     ended: bool,
 }
 
+/// A session whose events wait until commands reach it: a client that sees an event may act on it at once.
+#[derive(Debug)]
+pub(crate) struct UnstartedSession {
+    pub(crate) session: Arc<RpcSession>,
+    state: AttachedState,
+    events: FollowedEvents,
+}
+
+impl UnstartedSession {
+    pub(crate) async fn start(self) {
+        let UnstartedSession { session, state, events } = self;
+        session.write_state(state).await;
+        let task = tokio::spawn(session.clone().write_events(events));
+        *session.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(task);
+    }
+}
+
 impl RpcSession {
-    /// Starts to write the events of a session. With `tagged`, they name the session. Its dialogs have higher numbers than
-    /// `last_dialog`.
-    pub(crate) async fn start(
+    /// Attaches to a session, whose events are written from [`UnstartedSession::start`] on. With `tagged`, they name the session.
+    /// Its dialogs have higher numbers than `last_dialog`.
+    pub(crate) async fn attach(
         opened: OpenedSession,
         tagged: bool,
         last_dialog: u64,
         output: Outbox,
         requests: ExtensionRequests,
-    ) -> Result<Arc<RpcSession>, ClientError> {
+    ) -> Result<UnstartedSession, ClientError> {
         let OpenedSession { info, client } = opened;
         let mut translator = Translator::new(tagged.then(|| info.id.to_string()));
         translator.dialogs.continue_after(last_dialog);
@@ -102,10 +119,7 @@ impl RpcSession {
             order: Mutex::default(),
             writer: std::sync::Mutex::default(),
         });
-        session.write_state(state).await;
-        let task = tokio::spawn(session.clone().write_events(events));
-        *session.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(task);
-        Ok(session)
+        Ok(UnstartedSession { session, state, events })
     }
 
     /// Announces what already runs.

@@ -33,8 +33,9 @@ impl RpcServer {
         let (info, is_open) = (opened.info.clone(), self.session(Some(&opened.info.id)).is_ok());
         if !is_open {
             let (output, requests) = (self.output.clone(), self.requests.clone());
-            let session = RpcSession::start(opened, true, 0, output, requests).await?;
-            self.add(session);
+            let added = RpcSession::attach(opened, true, 0, output, requests).await?;
+            self.add(added.session.clone());
+            added.start().await;
         }
         response_data(&without_nulls(json!({
             "cancelled": false,

@@ -96,10 +96,12 @@ impl RpcServer {
         let last_dialog = old.translator.lock().await.dialogs.last();
         // If this fails, the client keeps the old session and its events.
         let (output, requests) = (self.output.clone(), self.requests.clone());
-        let new = RpcSession::start(opened, !is_main, last_dialog, output, requests).await?;
+        let new = RpcSession::attach(opened, !is_main, last_dialog, output, requests).await?;
         old.end_events().await;
-        let session_id = (!is_main).then(|| new.info.id.clone());
-        self.replace(old, new);
+        let session_id = (!is_main).then(|| new.session.info.id.clone());
+        if self.replace(old, new.session.clone()) {
+            new.start().await;
+        }
         Ok(Replaced { text: Some(text), cancelled: false, session_id })
     }
 }
