@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fantoccini::elements::Element;
 use fantoccini::error::CmdError;
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -27,6 +28,8 @@ const CONDITION_TIMEOUT: Duration = Duration::from_secs(60);
 const BROWSER_TIMEOUT: Duration = Duration::from_secs(90);
 /// A driver that takes longer to answer fails the test: without a limit, the test would never end.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(120);
+/// Before keys that the page did not take are sent again.
+const PRESS_PAUSE: Duration = Duration::from_millis(20);
 
 const FLAGS: &[&str] = &[
     "--headless",
@@ -166,12 +169,8 @@ impl Browser {
             loop {
                 self.wait_until(&visible).await;
                 let Ok(element) = self.client.find(Locator::Css(selector)).await else { continue };
-                match element.send_keys(keys).await {
-                    Ok(()) => return,
-                    // Nothing was typed.
-                    Err(error)
-                        if error.is_stale_element_reference() || error.is_element_not_interactable() => {}
-                    Err(error) => panic!("{selector}: {error}"),
+                if took_keys(&element, keys).await {
+                    return;
                 }
             }
         };
@@ -184,10 +183,14 @@ impl Browser {
         run(selector, input.send_keys(file.to_str().expect("a path of a test"))).await;
     }
 
-    /// Types into the element that has the focus.
+    /// Types into the element that has the focus. The page may move the focus, or replace the element, meanwhile.
     pub async fn press(&self, keys: &str) {
-        let focused = run("active element", self.client.active_element()).await;
-        run(keys, focused.send_keys(keys)).await;
+        let type_keys = async {
+            while !took_keys(&run("active element", self.client.active_element()).await, keys).await {
+                tokio::time::sleep(PRESS_PAUSE).await;
+            }
+        };
+        limited(keys, type_keys).await;
     }
 
     /// Evaluates a script in every page from now on, before its own scripts.
@@ -209,6 +212,15 @@ impl Browser {
 
     pub async fn screenshot(&self) -> Vec<u8> {
         run("screenshot", self.client.screenshot()).await
+    }
+}
+
+/// Types into an element, unless the page replaces or hides it: then nothing was typed.
+async fn took_keys(element: &Element, keys: &str) -> bool {
+    match element.send_keys(keys).await {
+        Ok(()) => true,
+        Err(error) if error.is_stale_element_reference() || error.is_element_not_interactable() => false,
+        Err(error) => panic!("{error} in {keys:?}"),
     }
 }
 
