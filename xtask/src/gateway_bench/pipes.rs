@@ -89,6 +89,15 @@ const CLIENT_FRAMES: &[&str] = &[
     r#"{"type":"send","id":3,"session":1,"command":{"type":"prompt","text":"Go"}}"#,
 ];
 
+/// A client that falls behind is asked to attach again, and its part of the cost is the state that it gets then.
+const STREAM_ENDED: &str = r#""type":"ended""#;
+const ATTACH_AGAIN: &str = "{\"type\":\"attach\",\"id\":4,\"session\":1}\n";
+
+/// The answer to a client that attached again after the turn.
+fn is_after_turn(line: &str) -> bool {
+    line.contains(r#""type":"attached","id":4"#) && line.contains(r#""turnRunning":false"#)
+}
+
 /// The CPU time of one piece in microseconds, and the lines of the longest run.
 async fn per_piece(
     run: &BenchRun,
@@ -136,8 +145,12 @@ async fn run_osier(
             lines.push(line);
         }
     } else {
-        while lines.last().is_none_or(|line: &String| !line.contains(end)) {
-            lines.push(reader.next_line().await?.context("osier ended")?);
+        while lines.last().is_none_or(|line: &String| !line.contains(end) && !is_after_turn(line)) {
+            let line = reader.next_line().await?.context("osier ended")?;
+            if line.contains(STREAM_ENDED) {
+                stdin.write_all(ATTACH_AGAIN.as_bytes()).await?;
+            }
+            lines.push(line);
         }
         drop(stdin);
         while reader.next_line().await?.is_some() {}
