@@ -1,7 +1,7 @@
 //! A cache of the texts of messages, for searching: one file per folder of sessions, to which records are appended.
 //!
 //! The records of a session are valid only while its file has the identity, the size and the times that they were made
-//! from. If it grew, only the new part is read. Each record has a signature of its text, so that a search reads only texts
+//! from. If it grew, the part that they cover is compared, and only the new part is parsed. Each record has a signature of its text, so that a search reads only texts
 //! that may match, and checksums of both.
 
 mod cache_file;
@@ -24,7 +24,7 @@ use super::file_identity::{FileIdentity, changed_nanos, modified_nanos, open_cac
 use super::index::private_options;
 use super::{FileStore, names};
 use cache_file::{IntactRecord, RecordReader, erase_or_remove, lock_unless_replaced, rewrite_path};
-use extract::hash_tail;
+use extract::is_covered;
 use pending::PendingRecords;
 use record::{RecordHeader, file_name};
 
@@ -109,8 +109,7 @@ impl TextCache {
         let text: usize = records.iter().map(|record| record.header.text_bytes).sum();
         let is_scattered = records.len() > MAX_SMALL_RECORDS && text / records.len() < SMALL_RECORD_BYTES;
         let can_grow = last.end < metadata.len() && last.can_grow && !is_scattered;
-        let is_same = || hash_tail(&File::open(path).ok()?, last.end).ok().filter(|tail| *tail == last.tail);
-        (can_grow && is_same().is_some()).then_some((records, false))
+        (can_grow && is_unchanged(records, path).unwrap_or(false)).then_some((records, false))
     }
 
     fn signature(&self, record: &CachedRecord) -> &[u8] {
@@ -205,6 +204,17 @@ impl CachedRecord {
     }
 }
 
+/// Whether what the records cover is still in the file: a log can be edited and then grow.
+fn is_unchanged(records: &[CachedRecord], path: &Path) -> io::Result<bool> {
+    let file = File::open(path)?;
+    for record in records {
+        if !is_covered(&record.header.coverage, &file)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The names of the files in a folder.
 fn names_in(folder: &Path) -> io::Result<FxHashSet<String>> {
     fs::read_dir(folder)?.map(|entry| entry.map(|entry| file_name(&entry.path()))).collect()
@@ -275,7 +285,7 @@ mod tests {
             fs::write(log, "a log").unwrap();
             let identity = FileIdentity::from_metadata(&log.metadata().unwrap());
             let coverage =
-                Coverage { identity, start: 0, end: 5, modified: 0, changed: 0, tail: 0, can_grow: true };
+                Coverage { identity, start: 0, end: 5, modified: 0, changed: 0, checksum: 0, can_grow: true };
             pending.push(log, &NewRecord { coverage, signature: Vec::new(), text: b"text".to_vec() });
         }
         fs::remove_file(&logs[1]).unwrap();

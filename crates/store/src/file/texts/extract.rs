@@ -14,15 +14,14 @@ use super::record::{Coverage, NewRecord, StoredMessage};
 use crate::batch::LineBatch;
 use crate::error::StoreError;
 use crate::file::file_identity::{FileIdentity, changed_nanos, modified_nanos};
-use crate::file::index::hash;
 use crate::file::log::{LogFile, find_header, open_to_read};
 use crate::file::reader::LineReader;
 
 /// The size of the text of a record. A larger one would have a large signature that excludes few words.
 const RECORD_TEXT_BYTES: usize = 256 << 10;
 
-/// How many bytes before the covered end are compared before more are read.
-const TAIL_BYTES: u64 = 256;
+/// How many covered bytes are read at once to compare them.
+const CHUNK_BYTES: u64 = 1 << 20;
 
 /// The records of a log, or of the part of it after `start`, which earlier records cover.
 ///
@@ -40,10 +39,11 @@ pub(super) fn extract(
         end: start,
         modified: modified_nanos(&metadata),
         changed: changed_nanos(&metadata),
-        tail: 0,
+        checksum: 0,
         can_grow: true,
     };
-    let mut writer = RecordWriter { coverage, text: Vec::new(), signatures, records: Vec::new() };
+    let covered = blake3::Hasher::new();
+    let mut writer = RecordWriter { coverage, covered, text: Vec::new(), signatures, records: Vec::new() };
     if start == 0 && find_header(path, &file)?.header.version < header::FORMAT_VERSION {
         writer.add_whole_log(path, metadata.len())?;
     } else if !writer.add_lines(path, &file)? {
@@ -53,20 +53,33 @@ pub(super) fn extract(
         writer.restart();
         writer.add_whole_log(path, metadata.len())?;
     }
-    writer.finish(&file).map(Some).map_err(StoreError::io("read", path))
+    Ok(Some(writer.finish()))
 }
 
-/// The hash of the bytes before `end`.
-pub(super) fn hash_tail(file: &File, end: u64) -> io::Result<u64> {
-    let mut tail = vec![0; end.min(TAIL_BYTES) as usize];
-    file.read_exact_at(&mut tail, end - end.min(TAIL_BYTES))?;
-    Ok(hash(&tail))
+/// Whether the file still has the bytes that a record covers.
+pub(super) fn is_covered(coverage: &Coverage, file: &File) -> io::Result<bool> {
+    let (mut covered, mut at) = (blake3::Hasher::new(), coverage.start);
+    let mut chunk = Vec::new();
+    while at < coverage.end {
+        chunk.resize((coverage.end - at).min(CHUNK_BYTES) as usize, 0);
+        file.read_exact_at(&mut chunk, at)?;
+        covered.update(&chunk);
+        at += chunk.len() as u64;
+    }
+    Ok(checksum(&covered) == coverage.checksum)
+}
+
+/// Unlike the hash of the index, it does not depend on how the bytes were divided.
+fn checksum(covered: &blake3::Hasher) -> u64 {
+    let hash = covered.finalize();
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has more than eight bytes"))
 }
 
 /// Collects messages into records.
 struct RecordWriter<'b> {
     /// What the record in progress covers.
     coverage: Coverage,
+    covered: blake3::Hasher,
     text: Vec<u8>,
     signatures: &'b mut SignatureBuilder,
     records: Vec<NewRecord>,
@@ -83,11 +96,15 @@ impl RecordWriter<'_> {
                 }
                 self.add_entry(&entry);
             }
+            self.covered.update(line.bytes);
+            if line.has_newline {
+                self.covered.update(b"\n");
+            }
             self.coverage.end = line.offset + line.bytes.len() as u64 + u64::from(line.has_newline);
             // Text that follows a line without a newline changes that line.
             self.coverage.can_grow = line.has_newline;
             if self.text.len() >= RECORD_TEXT_BYTES {
-                self.end_record(0);
+                self.end_record();
             }
         }
         Ok(true)
@@ -125,9 +142,9 @@ impl RecordWriter<'_> {
         });
     }
 
-    /// Ends the record in progress. `tail` is needed only in the last one.
-    fn end_record(&mut self, tail: u64) {
-        let coverage = Coverage { tail, ..self.coverage };
+    fn end_record(&mut self) {
+        let coverage = Coverage { checksum: checksum(&self.covered), ..self.coverage };
+        self.covered.reset();
         let (signature, text) = (self.signatures.finish(), std::mem::take(&mut self.text));
         self.records.push(NewRecord { coverage, signature, text });
         self.coverage.start = self.coverage.end;
@@ -135,15 +152,15 @@ impl RecordWriter<'_> {
 
     fn restart(&mut self) {
         self.signatures.finish();
+        self.covered.reset();
         self.text.clear();
         self.records.clear();
         (self.coverage.start, self.coverage.end) = (0, 0);
     }
 
-    fn finish(mut self, file: &File) -> io::Result<Vec<NewRecord>> {
-        let tail = hash_tail(file, self.coverage.end)?;
-        self.end_record(tail);
-        Ok(self.records)
+    fn finish(mut self) -> Vec<NewRecord> {
+        self.end_record();
+        self.records
     }
 }
 

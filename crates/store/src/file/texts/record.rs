@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::file::file_identity::FileIdentity;
 use crate::file::index::hash;
 
-const MAGIC: &[u8; 8] = b"OSIERTX2";
+const MAGIC: &[u8; 8] = b"OSIERTX3";
 const NUMBERS: usize = 14;
 pub(super) const HEADER_BYTES: usize = 16 + NUMBERS * 8;
 
@@ -25,8 +25,8 @@ pub(super) struct Coverage {
     pub(super) modified: i64,
     /// When the file of the log last changed. Unlike the modification time, no program can set it.
     pub(super) changed: i64,
-    /// The hash of the last covered bytes.
-    pub(super) tail: u64,
+    /// The checksum of the covered bytes.
+    pub(super) checksum: u64,
     /// Whether more lines can be added. Not if a branch is deleted: a later line can change what earlier ones contribute.
     pub(super) can_grow: bool,
 }
@@ -83,7 +83,7 @@ impl RecordHeader {
                 end: number(4),
                 modified: number(5) as i64,
                 changed: number(6) as i64,
-                tail: number(7),
+                checksum: number(7),
                 can_grow: number(8) != 0,
             },
             is_erased: number(9) != 0,
@@ -95,7 +95,7 @@ impl RecordHeader {
     }
 
     fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Coverage { identity, start, end, modified, changed, tail, can_grow } = self.coverage;
+        let Coverage { identity, start, end, modified, changed, checksum, can_grow } = self.coverage;
         let numbers: [u64; NUMBERS] = [
             identity.device,
             identity.inode,
@@ -104,7 +104,7 @@ impl RecordHeader {
             end,
             modified as u64,
             changed as u64,
-            tail,
+            checksum,
             u64::from(can_grow),
             u64::from(self.is_erased),
             self.name_bytes as u64,

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::extract::extract;
 use super::pending::PendingRecords;
-use super::record::{NewRecord, messages};
+use super::record::{Coverage, NewRecord, messages};
 use super::{CachedRecord, TextCache};
 use crate::error::StoreError;
 use crate::file::FileStore;
@@ -125,8 +125,14 @@ impl<'a> SessionSearcher<'a> {
             if is_complete {
                 return Ok(SessionTexts { cached, new: Vec::new() });
             }
-            let end = cached.last().map_or(0, |last| last.header.coverage.end);
-            if let Some(new) = self.extract(path, end)? {
+            let Some(Coverage { end, identity, .. }) = cached.last().map(|last| last.header.coverage) else {
+                return Ok(SessionTexts { cached, new: Vec::new() });
+            };
+            let new = self.extract(path, end)?;
+            // Another file may have taken its place meanwhile.
+            let is_same =
+                |new: &Vec<NewRecord>| new.iter().all(|record| record.coverage.identity == identity);
+            if let Some(new) = new.filter(is_same) {
                 return Ok(SessionTexts { cached, new });
             }
         }
@@ -140,9 +146,9 @@ impl<'a> SessionSearcher<'a> {
         // The records of a log that has just changed are used now, but not saved.
         for record in records.iter().flatten().filter(|record| !record.coverage.is_racy(now, window)) {
             self.pending.push(path, record);
-        }
-        if self.pending.size() > PENDING_BYTES {
-            self.save();
+            if self.pending.size() > PENDING_BYTES {
+                self.cache.append(&std::mem::take(&mut self.pending));
+            }
         }
         Ok(records)
     }
