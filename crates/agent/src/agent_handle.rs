@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use osier_model::CancellationToken;
 use osier_protocol::{ClientEvent, Question, UserAnswer};
 use osier_session::{Commit, Session, StoredEntry};
+use osier_store::StoreError;
 use osier_tools::approvals::Approvals;
 use osier_tree::entry::parse_entry;
 use osier_tree::scan::RawJson;
@@ -59,8 +60,8 @@ impl AgentHandle {
         self.agent()?.commit(move |_, at| entry_draft(kind, DraftParent::At(at), &line)).await
     }
 
-    /// Records how a batch of sub-agents ended.
-    pub async fn finish_batch(
+    /// Records how far a batch of sub-agents is, or how it ended.
+    pub async fn update_batch(
         &self,
         batch: &EntryId,
         status: &str,
@@ -89,7 +90,8 @@ impl AgentHandle {
         self.agent().ok()?.ask_clients(question, Some(on_behalf_of), cancel).await
     }
 
-    /// The entry of the last reply on the path, and the batches and results of sub-agents after it.
+    /// The entry of the last reply on the path, and the batches and results of sub-agents after it. The tasks that have ended
+    /// have their results.
     pub async fn batches_since_reply(&self) -> Result<(Option<EntryId>, Vec<Value>), AgentError> {
         let agent = self.agent()?;
         let (state, at) = agent.position();
@@ -100,12 +102,13 @@ impl AgentHandle {
         };
         let since = state.tree.heads().ancestors(at).take_while(|seq| Some(*seq) != reply);
         let wanted: Vec<Seq> = since.filter(is_ours).collect();
-        let lines = agent.read_lines(&state, &wanted).await?;
-        let mut entries: Vec<(Seq, Value)> = lines
-            .iter()
-            .filter(|(_, line)| parse_entry(line).is_ok())
-            .filter_map(|(seq, line)| Some((*seq, serde_json::from_slice(line).ok()?)))
-            .collect();
+        let mut entries: Vec<(Seq, Value)> = Vec::new();
+        let read = |seq, line: &[u8]| {
+            let entry = parse_entry(line).ok().and_then(|_| serde_json::from_slice(line).ok());
+            entries.extend(entry.map(|entry| (seq, entry)));
+            Ok::<_, StoreError>(())
+        };
+        agent.session.for_each_current_line(&state, &wanted, read).await?;
         entries.sort_by_key(|(seq, _)| *seq);
         let reply = reply.map(|seq| state.tree.id(seq).to_entry_id());
         Ok((reply, entries.into_iter().map(|(_, entry)| entry).collect()))

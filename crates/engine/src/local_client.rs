@@ -53,7 +53,9 @@ impl Client for LocalClient {
     async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError> {
         Ok(match command {
             ClientCommand::CancelTasks { task } => self.live().tasks.cancel(task.as_deref())?,
-            ClientCommand::SteerTask { task, text } => self.live().tasks.steer(&task, text).await?,
+            ClientCommand::SteerTask { task, text } => {
+                self.live().tasks.steer(task.as_deref(), &text).await?
+            }
             ClientCommand::Explore(command) => CommandReply::Explore(Box::new(self.explore(command).await?)),
             command => self.worker().send_as(self.id, command).await.map_err(EngineError::from)?,
         })

@@ -42,9 +42,10 @@ pub enum ClientCommand {
         #[serde(default)]
         task: Option<String>,
     },
-    /// Sends a message to the sub-agent that does a task, before its next model call.
+    /// Sends a message to the sub-agent that does a task, or to those of all tasks that run, before their next model call.
     SteerTask {
-        task: String,
+        #[serde(default)]
+        task: Option<String>,
         text: String,
     },
     /// Tries a prompt several times at once, and handles the tries.

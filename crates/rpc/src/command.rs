@@ -128,7 +128,7 @@ commands! {
     Resume "resume",
     GetSubagents "get_subagents",
     CancelTasks "cancel_tasks" { #[serde(default)] task: Option<String> },
-    SteerTask "steer_task" { task: String, message: String },
+    SteerTask "steer_task" { #[serde(default)] task: Option<String>, message: String },
     Explore "explore"(ExploreCommand),
     GetExplores "get_explores",
     CompareTries "compare_tries" { #[serde(default)] explore: Option<String>, left: u32, right: u32 },

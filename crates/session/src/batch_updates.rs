@@ -1,22 +1,31 @@
-//! Updates of sub-agent batches: a batch is stored as running, and a later `entry_update` records how it ended.
+//! Updates of sub-agent batches: a batch is stored as running, and later `entry_update`s record which of its tasks ended, and how
+//! it ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use osier_store::{PreviewTexts, StoreError};
 use osier_tree::entry::parse_entry;
-use osier_tree::projection::json::with_status;
 use osier_tree::projection::preview::{Previews, updated_preview};
 use osier_tree::projection::subagents::{
-    BatchLiveness, SubagentProjection, open_batches, subagent_entries, subagent_projections,
+    BatchLiveness, SubagentProjection, open_batches, subagent_entries, subagent_projections, with_update,
 };
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryKind, Seq, SessionTree};
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
 use crate::attach::message_with_call;
 use crate::error::SessionError;
 use crate::handle::Session;
 use crate::state::SessionState;
+
+/// What the latest update of a batch says.
+#[derive(Debug, Default)]
+struct BatchUpdate {
+    status: String,
+    /// The tasks that have ended.
+    results: Vec<Value>,
+}
 
 impl Session {
     /// The one-line previews of all entries, from the store's cache if possible. Finished batches are shown as
@@ -28,10 +37,8 @@ impl Session {
             texts.set_override(batch, text);
         }
         for batch in self.interrupted_batches(state).await? {
-            if let Some(tasks) = texts.get(batch).strip_suffix("running]") {
-                let text = format!("{tasks}interrupted]");
-                texts.set_override(batch, text);
-            }
+            let text = interrupted_preview(&texts.get(batch));
+            texts.set_override(batch, text);
         }
         Ok(texts)
     }
@@ -61,11 +68,16 @@ impl Session {
                 texts.insert(batch, text);
             }
         }
+        for batch in self.interrupted_batches(state).await? {
+            if let Some(text) = texts.get_mut(&batch) {
+                *text = interrupted_preview(text);
+            }
+        }
         Ok(texts)
     }
 
-    /// Like [`Session::for_each_line`], but a batch of sub-agents has the status of its latest update. One without an end
-    /// that no turn works on is `interrupted`.
+    /// Like [`Session::for_each_line`], but a batch of sub-agents has the status of its latest update, and its tasks that have
+    /// ended have their results. One without an end that no turn works on is `interrupted`.
     pub async fn for_each_current_line<E: From<StoreError>>(
         &self,
         state: &SessionState,
@@ -76,11 +88,12 @@ impl Session {
         if seqs.iter().all(|seq| state.tree.head(*seq).kind != EntryKind::SubagentBatch) {
             return self.for_each_line(state.version, seqs, each).await;
         }
-        let statuses = self.batch_statuses(state).await?;
-        let interrupted = self.interrupted_batches(state).await?;
-        let current = |seq: Seq, line: &[u8]| match statuses.get(&seq) {
-            Some(status) => each(seq, &with_status(line, status)),
-            None if interrupted.contains(&seq) => each(seq, &with_status(line, "interrupted")),
+        let mut updates = self.batch_updates(state).await?;
+        for batch in self.interrupted_batches(state).await? {
+            updates.entry(batch).or_default().status = "interrupted".to_owned();
+        }
+        let current = |seq: Seq, line: &[u8]| match updates.get(&seq) {
+            Some(update) => each(seq, &with_update(line, &update.status, &update.results)),
             None => each(seq, line),
         };
         self.for_each_line(state.version, seqs, current).await
@@ -121,23 +134,34 @@ impl Session {
         Ok(interrupted)
     }
 
-    /// The status of each updated batch.
-    async fn batch_statuses(&self, state: &SessionState) -> Result<FxHashMap<Seq, String>, StoreError> {
+    /// The latest update of each batch.
+    async fn batch_updates(&self, state: &SessionState) -> Result<FxHashMap<Seq, BatchUpdate>, StoreError> {
         let updated: FxHashMap<Seq, Seq> =
             updated_batches(&state.tree).into_iter().map(|(batch, update)| (update, batch)).collect();
         let seqs: Vec<Seq> = updated.keys().copied().collect();
-        let mut statuses = FxHashMap::default();
+        let mut updates = FxHashMap::default();
         self.for_each_line(state.version, &seqs, |update, line| {
-            let entry = parse_entry(line).ok();
-            let data = entry.as_ref().and_then(|entry| entry.object().get("data"));
-            if let Some(status) = data.and_then(|data| data.get("status")).and_then(RawJson::text) {
-                statuses.insert(updated[&update], status.into_owned());
-            }
+            updates.extend(batch_update(line).map(|read| (updated[&update], read)));
             Ok::<_, StoreError>(())
         })
         .await?;
-        Ok(statuses)
+        Ok(updates)
     }
+}
+
+fn batch_update(line: &[u8]) -> Option<BatchUpdate> {
+    let entry = parse_entry(line).ok()?;
+    let data = entry.object().get("data")?;
+    let results = data.get("payload").and_then(|payload| payload.get("results"));
+    let results = results.and_then(|results| serde_json::from_slice(results.bytes()).ok());
+    Some(BatchUpdate {
+        status: data.get("status")?.text()?.into_owned(),
+        results: results.unwrap_or_default(),
+    })
+}
+
+fn interrupted_preview(text: &str) -> String {
+    text.strip_suffix("running]").map_or_else(|| text.to_owned(), |tasks| format!("{tasks}interrupted]"))
 }
 
 /// Whether a batch is stored as running and belongs to a call. Another program's batch has no turn that could be idle.

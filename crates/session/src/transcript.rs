@@ -30,6 +30,6 @@ impl Session {
             Some(item) => each(item),
             None => Ok(()),
         };
-        self.for_each_line(state.version, &entries, item).await
+        self.for_each_current_line(&state, &entries, item).await
     }
 }

@@ -28,8 +28,19 @@ pub struct Marks {
     name: Option<String>,
     settings: Arc<BTreeMap<String, Value>>,
     deleted: LayeredMap<Arc<str>, Seq>,
-    updates: LayeredMap<Arc<str>, Seq>,
+    updates: LayeredMap<Arc<str>, Update>,
 }
+
+/// The latest update of an entry.
+#[derive(Debug, Clone, Copy)]
+struct Update {
+    seq: Seq,
+    /// Nothing follows.
+    is_end: bool,
+}
+
+/// The status of an update that is not the end.
+pub(crate) const RUNNING: &str = "running";
 
 impl Marks {
     pub(crate) fn apply(&mut self, seq: Seq, entry: &Entry<'_>) {
@@ -43,7 +54,7 @@ impl Marks {
             (EntryKind::Config, _) => self.apply_config(body),
             (EntryKind::DeleteBranch, Some(target)) => self.deleted.insert(target.into(), seq),
             (EntryKind::RestoreBranch, Some(target)) => self.deleted.remove(target.into()),
-            (EntryKind::EntryUpdate, Some(target)) => self.updates.insert(target.into(), seq),
+            (EntryKind::EntryUpdate, Some(target)) => self.apply_update(seq, target, body),
             _ => {}
         }
     }
@@ -78,6 +89,14 @@ impl Marks {
         }
     }
 
+    fn apply_update(&mut self, seq: Seq, target: &str, body: RawJson<'_>) {
+        let status = body.get("data").and_then(|data| data.get("status")).and_then(RawJson::text);
+        let is_end = status.as_deref() != Some(RUNNING);
+        if is_end || !self.has_ended(target) {
+            self.updates.insert(target.into(), Update { seq, is_end });
+        }
+    }
+
     pub fn label(&self, id: &str) -> Option<&Label> {
         self.labels.get(id).map(|label| &**label)
     }
@@ -109,13 +128,19 @@ impl Marks {
 
     /// The ids of updated entries, each with its latest update, in log order.
     pub fn updates(&self) -> Vec<(&str, Seq)> {
-        let mut updates: Vec<(&str, Seq)> = self.updates.iter().map(|(id, seq)| (&**id, *seq)).collect();
+        let mut updates: Vec<(&str, Seq)> =
+            self.updates.iter().map(|(id, update)| (&**id, update.seq)).collect();
         updates.sort_by_key(|(_, seq)| *seq);
         updates
     }
 
     /// The latest `entry_update` of an entry.
     pub fn latest_update(&self, id: &str) -> Option<Seq> {
-        self.updates.get(id).copied()
+        Some(self.updates.get(id)?.seq)
+    }
+
+    /// Whether an `entry_update` tells how an entry ended.
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.updates.get(id).is_some_and(|update| update.is_end)
     }
 }

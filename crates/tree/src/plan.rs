@@ -7,6 +7,7 @@ use crate::entry::{EntryKind, MessageRole, flag};
 use crate::error_code::ErrorCode;
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
+use crate::marks::RUNNING;
 use crate::projection::context::with_field;
 use crate::projection::settings::expected_if_invalid;
 use crate::scan::RawJson;
@@ -421,15 +422,14 @@ impl SessionTree {
 
     fn check_update(&self, target: &str, status: &str) -> Result<(), PlanError> {
         let seq = self.require(target)?;
-        let open =
-            self.head(seq).kind == EntryKind::SubagentBatch && self.marks().latest_update(target).is_none();
-        match open && matches!(status, "completed" | "failed" | "cancelled") {
+        let open = self.head(seq).kind == EntryKind::SubagentBatch && !self.marks().has_ended(target);
+        match open && matches!(status, RUNNING | "completed" | "failed" | "cancelled") {
             true => Ok(()),
             false => Err(PlanError::EntryImmutable { id: target.to_owned() }),
         }
     }
 
-    /// Completes a running batch of sub-agents, the only entry that can change.
+    /// Tells how far a running batch of sub-agents is, or how it ended. It is the only entry that can change.
     pub fn plan_entry_update(
         &self,
         target: &str,

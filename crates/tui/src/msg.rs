@@ -225,8 +225,8 @@ pub enum Action {
     /// Print the agents that tasks can name, and the tasks of this session.
     PrintAgents,
     PrintExplores,
-    /// Compare two tries of the latest explore.
-    CompareTries(u32, u32),
+    /// Compare two tries of an explore; without an id, of the latest.
+    CompareTries(Option<String>, u32, u32),
     /// Add a prompt to the history of all sessions.
     AddToHistory(String),
     /// Show what the last compaction left out.

@@ -87,7 +87,7 @@ impl Transcript {
             EntryContent::Subagents(subagents) if !self.pending_calls.is_empty() => {
                 self.draw_batch(subagents, line)
             }
-            EntryContent::Change(_) | EntryContent::Other => Vec::new(),
+            EntryContent::Change(_) | EntryContent::Update { .. } | EntryContent::Other => Vec::new(),
             // Only extensions draw it.
             EntryContent::Custom { .. } => vec![Piece::entry(line.clone())],
             _ => {
@@ -188,6 +188,7 @@ pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Li
         EntryContent::Subagents(subagents) => tasks::draw_subagents(subagents, options),
         EntryContent::Message(MessageView::Assistant(_) | MessageView::ToolResult(_))
         | EntryContent::Change(_)
+        | EntryContent::Update { .. }
         | EntryContent::Other => Vec::new(),
     }
 }

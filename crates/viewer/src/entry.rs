@@ -30,7 +30,7 @@ pub fn render_entry(body: EntryBody<'_>) -> String {
         EntryContent::Backtrack(view) => backtrack(view),
         EntryContent::Subagents(view) => subagents(view),
         EntryContent::Change(view) => change(view),
-        EntryContent::Custom { .. } | EntryContent::Other => html! {},
+        EntryContent::Custom { .. } | EntryContent::Update { .. } | EntryContent::Other => html! {},
     };
     markup.into_string()
 }

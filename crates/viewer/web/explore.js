@@ -211,7 +211,11 @@ function cellsOf(one, { kept, unfinishedKeep }) {
 
 /** @param {any} reply */
 function keptText(reply) {
-  if (reply.kept) return ["Kept. Changed files:", ...reply.files.map((/** @type {any} */ file) => `  ${file.path}`)].join("\n");
+  if (reply.kept) {
+    const kept = reply.insteadOf ? `Kept try ${reply.try} instead of try ${reply.insteadOf}` : `Kept try ${reply.try}`;
+    const changed = reply.files.map((/** @type {any} */ file) => `  ${file.path}`);
+    return changed.length > 0 ? [`${kept}. Changed files:`, ...changed].join("\n") : `${kept}. No file changed.`;
+  }
   const conflicts = reply.conflicts ?? [];
   if (conflicts.length === 0) return "An extension refused; nothing changed";
   return ["Conflicts with your changes; nothing changed:", ...conflicts.map((/** @type {any} */ one) => `  ${one.path}  ${one.reason}`)].join("\n");

@@ -360,8 +360,8 @@ export class LiveSession {
     }
   }
 
-  /** Sends a message to the sub-agent that does a task. @param {string} task @param {string} text */
-  steerTask(task, text) {
+  /** Sends a message to the sub-agent that does a task, or to all that work. @param {string} text @param {string} [task] */
+  steerTasks(text, task) {
     this.send({ type: "steer_task", task, text }).catch((error) => this.fail(error));
   }
 

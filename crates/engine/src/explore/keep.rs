@@ -36,6 +36,7 @@ struct KeepJournal {
 impl LocalClient {
     pub(super) async fn keep_try(&self, explore: Option<&str>, number: u32) -> Result<KeptTry, EngineError> {
         let report = self.find_explore(explore).await?;
+        self.live().explores.wait_for_end(&report).await;
         let one = find_try(&report, number)?.clone();
         let nothing = KeptTry { explore: report.id.clone(), number, ..KeptTry::default() };
         if one.place.name() == "read-only" {

@@ -182,6 +182,7 @@ impl LocalClient {
 
     async fn remove_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
         let report = self.find_explore(explore).await?;
+        self.live().explores.wait_for_end(&report).await;
         let Some((folder, _)) = self.explore_folder(&report.id) else { return Ok(()) };
         let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
         let _lock = lock.ok_or_else(|| ExploreError::Running { explore: report.id.clone() })?;

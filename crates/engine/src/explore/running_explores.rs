@@ -20,6 +20,8 @@ pub(super) struct RunningExplore {
     cancels: Vec<CancellationToken>,
     /// The agent whose clients learn what happens.
     agent: AgentHandle,
+    /// Canceled when its tries have ended, the leaf is back at the start, and nobody works in its folder any more.
+    pub(super) finished: CancellationToken,
 }
 
 impl RunningExplores {
@@ -38,6 +40,14 @@ impl RunningExplores {
     /// The explore as it is now, if it runs.
     pub(super) fn report(&self, id: &str) -> Option<ExploreReport> {
         self.lock().get(id).map(|running| running.report())
+    }
+
+    /// Waits until an explore whose tries have ended leaves its folder. Returns at once if its tries still run.
+    pub(super) async fn wait_for_end(&self, report: &ExploreReport) {
+        let ending = self.lock().get(&report.id).filter(|_| !report.is_running()).cloned();
+        if let Some(ending) = ending {
+            ending.finished.cancelled().await;
+        }
     }
 
     /// Cancels a try, or all. What has ended stays as it is.
@@ -60,7 +70,8 @@ impl RunningExplore {
         cancels: Vec<CancellationToken>,
         agent: AgentHandle,
     ) -> Arc<RunningExplore> {
-        Arc::new(RunningExplore { report: Mutex::new(report), cancels, agent })
+        let finished = CancellationToken::new();
+        Arc::new(RunningExplore { report: Mutex::new(report), cancels, agent, finished })
     }
 
     pub(super) fn report(&self) -> ExploreReport {

@@ -107,6 +107,7 @@ impl LocalClient {
         running.update(0, |_| {});
         let client = self.clone();
         tokio::spawn(async move {
+            let _finished = running.finished.clone().drop_guard();
             join_all(runs.into_iter().map(TryRun::run)).await;
             client.finish_explore(&running, &folder, record, lock).await;
         });
@@ -216,6 +217,7 @@ impl LocalClient {
         }
         drop(lock);
         self.live().explores.remove(&record.id);
+        running.finished.cancel();
         running.update(0, |_| {});
     }
 }

@@ -49,6 +49,9 @@ impl Engine {
     ) -> Result<AppendedEntry, EngineError> {
         let live = self.open_briefly(stored).await?;
         let session = live.session();
+        if request.parent.is_none() {
+            self.finish_interrupted_explores(&live).await?;
+        }
         let parent = request.parent.as_deref().map(|name| resolve_id(&session.tree(), name)).transpose()?;
         let entry = commit(session, request, parent.as_deref()).await?;
         session.sync_if_configured().await?;

@@ -139,7 +139,8 @@ impl SessionOperations {
         self.engine.rename(self.open().await?.session(), name).await
     }
 
-    /// `updateEntry`: ends a running sub-agent batch, by appending an update entry. No other entry can be updated.
+    /// `updateEntry`: tells how far a running sub-agent batch is (`running`), or ends it, by appending an update entry. No other entry
+    /// can be updated.
     pub async fn update_entry(
         &self,
         entry: &str,
@@ -191,6 +192,9 @@ impl SessionOperations {
     ) -> Result<CommitOutcome, EngineError> {
         let live = self.open().await?;
         let session = live.session();
+        if placement.parent == AppendParent::Leaf {
+            self.engine.finish_interrupted_explores(&live).await?;
+        }
         let below = placement.parent.clone();
         let mut commit = Commit::new(move |tree, leaf| plan(tree, below.position(tree, leaf)?));
         if let Some(id) = &placement.id {

@@ -19,12 +19,19 @@ use osier_tree::{EntryId, EntryKind};
 use serde_json::{Map, Value, json};
 
 use super::TASK_TOOL;
+use super::followed_run::RunEnd;
 use super::task_run::{TaskReport, TaskRun};
 use super::task_tools::{Delegation, TaskArgument};
 use crate::local_client::error_chain;
 
 /// The length of a task's title, in characters.
 const TITLE_CHARS: usize = 80;
+
+/// How much of an answer is stored while other tasks run, in bytes.
+const UPDATE_SUMMARY: usize = 1_000;
+
+/// The status of a batch that runs.
+const RUNNING: &str = "running";
 
 /// A batch that is stored.
 #[derive(Debug)]
@@ -39,6 +46,8 @@ pub(super) struct Batch {
     tasks: Vec<Arc<BatchTask>>,
     pub(super) cancel: CancellationToken,
     max_bytes: usize,
+    /// What is stored of the tasks that have ended, while others run.
+    ended: tokio::sync::Mutex<Vec<Value>>,
 }
 
 /// A batch that a dead process left.
@@ -68,6 +77,15 @@ impl BatchTask {
 
     pub(super) fn title(&self) -> String {
         one_line(self.stored["title"].as_str().unwrap_or(&self.prompt), TITLE_CHARS)
+    }
+
+    /// How it ended in an earlier process, unless it completed: then its session has the answer.
+    pub(super) fn recorded_end(&self) -> Option<RunEnd> {
+        match self.stored["status"].as_str()? {
+            "failed" => Some(RunEnd::Failed(self.stored["error"].as_str().unwrap_or("it failed").to_owned())),
+            "cancelled" => Some(RunEnd::Cancelled),
+            _ => None,
+        }
     }
 
     /// A row of the results.
@@ -124,7 +142,7 @@ impl Batch {
             "batchId": batch_id,
             "mode": "parallel",
             "tasks": list,
-            "status": "running",
+            "status": RUNNING,
             "parentEntryId": reply,
             "toolCallId": call,
         });
@@ -145,6 +163,7 @@ impl Batch {
             tasks: stored,
             cancel: ctx.cancel.clone(),
             max_bytes: ctx.limits.bytes,
+            ended: Default::default(),
         })
     }
 
@@ -184,6 +203,7 @@ impl Batch {
             tasks: content["tasks"].as_array()?.iter().enumerate().filter_map(task).collect(),
             cancel: ctx.cancel.clone(),
             max_bytes: ctx.limits.bytes,
+            ended: Default::default(),
         };
         Some(LeftBatch { batch, result })
     }
@@ -198,7 +218,7 @@ impl Batch {
         let Some(content) = result else { return Some(batch.run_detached().await) };
         let status = content["status"].as_str().unwrap_or("completed");
         // It may be recorded already.
-        let _ = batch.agent.finish_batch(&batch.entry, status, json!({})).await;
+        let _ = batch.agent.update_batch(&batch.entry, status, json!({})).await;
         let rows: Vec<Value> = content["results"].as_array().cloned().unwrap_or_default();
         Some(model_answer(&batch.id, status, &rows, ctx.limits.bytes))
     }
@@ -234,9 +254,24 @@ impl Batch {
 
     /// Runs a task on its own, so that a crash of one does not end the others.
     async fn run_task(self: &Arc<Batch>, task: &Arc<BatchTask>) -> TaskReport {
-        match tokio::spawn(TaskRun::new(self, task).run()).await {
+        let report = match tokio::spawn(TaskRun::new(self, task).run()).await {
             Ok(report) => report,
             Err(_) => TaskRun::new(self, task).report_crash(),
+        };
+        self.store_task_end(&report).await;
+        report
+    }
+
+    /// Stores that a task has ended while others run. The end of the batch tells it of all.
+    async fn store_task_end(&self, report: &TaskReport) {
+        let mut ended = self.ended.lock().await;
+        ended.push(update_row(&report.outcome));
+        if ended.len() == self.tasks.len() || self.cancel.is_cancelled() {
+            return;
+        }
+        let payload = json!({ "results": *ended });
+        if let Err(error) = self.agent.update_batch(&self.entry, RUNNING, payload).await {
+            tracing::warn!(batch = self.id, %error, "cannot store the end of a task");
         }
     }
 
@@ -292,7 +327,7 @@ impl Batch {
             ("usage".to_owned(), json!(usage)),
         ]);
         self.agent.append_entry(EntryKind::SubagentResult, &fields).await?;
-        self.agent.finish_batch(&self.entry, status, json!({})).await
+        self.agent.update_batch(&self.entry, status, json!({})).await
     }
 
     /// Which tools the agents of the batch had, and why.
@@ -377,6 +412,18 @@ impl Agents {
         };
         Ok((definition.clone(), model))
     }
+}
+
+/// What an update stores of a task: how it ended and what it used. Its whole answer is in its session.
+fn update_row(outcome: &TaskOutcome) -> Value {
+    let kept = ["id", "status", "summary", "error", "turns", "toolCalls", "usage", "startedAt", "endedAt"];
+    let value = |key: &str| match outcome.0.get(key)? {
+        Value::String(text) if key == "summary" => {
+            Some(json!(text[..text.floor_char_boundary(UPDATE_SUMMARY)]))
+        }
+        value => Some(value.clone()),
+    };
+    kept.into_iter().filter_map(|key| Some((key.to_owned(), value(key)?))).collect::<Map<_, _>>().into()
 }
 
 /// What the delegating model gets.

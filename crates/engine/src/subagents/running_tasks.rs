@@ -88,12 +88,25 @@ impl RunningTasks {
         Ok(CommandReply::Done)
     }
 
-    /// Sends a message to the agent of a task.
-    pub(crate) async fn steer(&self, task: &str, text: String) -> Result<CommandReply, EngineError> {
-        let client =
-            self.lock().get(task).and_then(|task| task.client.clone()).ok_or_else(|| unknown(task))?;
-        let prompt = ClientCommand::timed_prompt(Prompt::text(text), PromptTiming::Steer);
-        Ok(client.worker().send(prompt).await?)
+    /// Sends a message to the agent of a task, or to all that work.
+    pub(crate) async fn steer(&self, task: Option<&str>, text: &str) -> Result<CommandReply, EngineError> {
+        let clients = self.working_agents(task);
+        if clients.is_empty() {
+            return Err(task.map_or(EngineError::NoTaskRuns, unknown));
+        }
+        let mut reply = CommandReply::Done;
+        for client in clients {
+            let prompt = ClientCommand::timed_prompt(Prompt::text(text), PromptTiming::Steer);
+            reply = client.worker().send(prompt).await?;
+        }
+        Ok(reply)
+    }
+
+    /// The agent of a task, or all agents that work.
+    fn working_agents(&self, task: Option<&str>) -> Vec<LocalClient> {
+        let tasks = self.lock();
+        let wanted = tasks.iter().filter(|(id, _)| task.is_none_or(|task| task == *id));
+        wanted.filter_map(|(_, task)| task.client.clone()).collect()
     }
 }
 

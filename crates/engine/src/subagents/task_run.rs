@@ -70,6 +70,12 @@ impl TaskRun {
     }
 
     pub(super) async fn run(mut self) -> TaskReport {
+        if self.task.recorded_end().is_some() {
+            let batch = self.batch.clone();
+            let (task, report) = (self.task.clone(), self.report_left().await);
+            batch.announce(batch.panel(&task, &report.outcome));
+            return report;
+        }
         self.announce("queued");
         let cancel = self.batch.cancel.child_token();
         let delegation = self.batch.delegation.clone();
@@ -192,17 +198,19 @@ impl TaskRun {
 
     /// What a task did in a process that died. Runs nothing.
     pub(super) async fn report_left(self) -> TaskReport {
-        let interrupted = || RunEnd::Failed("interrupted: the process ended before the task did".to_owned());
+        let end = self.task.recorded_end().unwrap_or_else(|| {
+            RunEnd::Failed("interrupted: the process ended before the task did".to_owned())
+        });
         let read = async {
             let store = self.batch.delegation.engine.child_store(&self.batch.parent);
             let live = self.batch.delegation.engine.open_live(store, &self.task.session_id).await.ok()?;
             read_child(&live).await.ok()?
         };
         let Some((path, usage)) = read.await else {
-            return self.report(interrupted(), TaskRecord::default(), UsageTotals::default());
+            return self.report(end, TaskRecord::default(), UsageTotals::default());
         };
         let record = TaskRecord::from_path(&self.task.id, &path.entries);
-        self.report(if has_ended(&record, &path) { RunEnd::Completed } else { interrupted() }, record, usage)
+        self.report(if has_ended(&record, &path) { RunEnd::Completed } else { end }, record, usage)
     }
 
     /// The command that starts or continues the agent. `None` if it ended before the process that started it died.
@@ -283,10 +291,9 @@ impl TaskRun {
         let started = self.progress.started;
         let ended = started.map(|_| self.batch.delegation.engine.now());
         // A task that ended in an earlier process has the times of its entries.
+        let is_earlier = started.is_none() || matches!(end, RunEnd::Completed);
         let (started, ended) = match self.progress.turns {
-            0 if record.turns > 0 && matches!(end, RunEnd::Completed) => {
-                (record.first_time, record.last_time)
-            }
+            0 if record.turns > 0 && is_earlier => (record.first_time, record.last_time),
             _ => (started, ended),
         };
         let events = match started {

@@ -36,7 +36,17 @@ fn text_of(content: &[ContentBlock]) -> String {
 
 fn reply(request: &Request) -> ScriptedTurn {
     if request.system.starts_with("You compare") {
-        return ScriptedTurn::reply("Ranking: 2, 1\nTry 2 is simpler.").usage(50, 9);
+        // The request of the user is there once, and not cut.
+        let asked: String = request
+            .messages
+            .iter()
+            .map(|message| match message {
+                Message::User(user) => text_of(&user.content),
+                _ => String::new(),
+            })
+            .collect();
+        let ends = asked.matches("the end of a long request").count();
+        return ScriptedTurn::reply(format!("Ranking: 2, 1\nTry 2 is simpler. Ends: {ends}")).usage(50, 9);
     }
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let at = request.messages.iter().rposition(is_user).unwrap_or_default();
@@ -148,14 +158,18 @@ impl Explorer {
         engine.engine.close(std::time::Duration::from_secs(60)).await;
     }
 
-    async fn send(&self, command: ExploreCommand) -> Result<ExploreReply, ClientError> {
+    pub(crate) async fn send(&self, command: ExploreCommand) -> Result<ExploreReply, ClientError> {
         match self.client.send(ClientCommand::Explore(command)).await? {
             CommandReply::Explore(reply) => Ok(*reply),
             other => panic!("{other:?}"),
         }
     }
 
-    async fn start(&self, prompt: &str, instructions: &[&str]) -> Result<ExploreReport, ClientError> {
+    pub(crate) async fn start(
+        &self,
+        prompt: &str,
+        instructions: &[&str],
+    ) -> Result<ExploreReport, ClientError> {
         let tries = instructions
             .iter()
             .map(|text| TryOptions { instructions: Some((*text).to_owned()), ..TryOptions::default() });
@@ -475,7 +489,8 @@ async fn a_canceled_try_ends_and_the_others_go_on() {
 #[tokio::test]
 async fn two_tries_are_compared_ranked_and_removed() {
     let explorer = Explorer::in_repository().await;
-    let report = explorer.explore("read a.txt", &["write a.txt first", "write a.txt second"]).await;
+    let request = format!("read a.txt\nls . {} the end of a long request", "long ".repeat(100));
+    let report = explorer.explore(&request, &["write a.txt first", "write a.txt second"]).await;
     let query = SessionQuery::CompareTries { explore: None, left: 1, right: 2 };
     let QueryAnswer::CompareTries(comparison) = explorer.client.query(query).await.unwrap() else { panic!() };
     let diff = comparison.diff.unwrap();
@@ -486,7 +501,7 @@ async fn two_tries_are_compared_ranked_and_removed() {
         panic!()
     };
     assert_eq!(ranking.order, [2, 1]);
-    assert!(ranking.text.contains("simpler"));
+    assert!(ranking.text.contains("simpler. Ends: 1"), "{}", ranking.text);
     assert_eq!(explorer.engine.engine.list_explores().len(), 1);
     explorer.send(ExploreCommand::Remove { explore: None, number: Some(1) }).await.unwrap();
     let stored = explorer.engine.engine.list_explores().remove(0);

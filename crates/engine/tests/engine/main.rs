@@ -6,6 +6,7 @@ mod clients;
 mod explore;
 mod explore_keep;
 mod explore_leftovers;
+mod explore_position;
 mod followed_events;
 mod hooks;
 mod keep_kills;

@@ -5,7 +5,7 @@ use osier_agent::AgentBudget;
 use osier_engine::SubagentConfig;
 use osier_protocol::subagents::SubagentProjection;
 use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::subagents::{Delegation, batches, config, spec};
 use crate::support::TestEngine;
@@ -46,7 +46,9 @@ async fn dead_process() -> DeadProcess {
         let kept: Vec<&str> = text.lines().take_while(|line| keep(line)).collect();
         std::fs::write(file, kept.join("\n") + "\n").unwrap();
     };
-    cut(&file, &|line| !line.contains(r#""type":"subagent_result""#));
+    let is_progress =
+        |line: &str| line.contains("osier.entry_update") || line.contains(r#""type":"subagent_result""#);
+    cut(&file, &|line| !is_progress(line));
     let second = engine.find(&session_of(1)).await.opened.file.unwrap();
     cut(&second, &|line| !line.contains(r#""role":"assistant""#));
     let third = engine.find(&session_of(2)).await.opened.file.unwrap();
@@ -91,6 +93,68 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
         panic!()
     };
     assert!(reply.unwrap().text.contains("three"));
+}
+
+/// The tasks of a batch as a client shows them: with the status, or without one.
+async fn shown_tasks(client: &osier_engine::LocalClient) -> (Value, Vec<Value>) {
+    let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.unwrap() else {
+        panic!("a path")
+    };
+    let lines = path.entries.iter().map(|line| serde_json::from_slice::<Value>(line.bytes()).unwrap());
+    let batch = lines.into_iter().find(|entry| entry["type"] == "subagent_batch").unwrap();
+    let tasks = batch["content"]["tasks"].as_array().unwrap();
+    (batch["content"]["status"].clone(), tasks.iter().map(|task| task["status"].clone()).collect())
+}
+
+#[tokio::test]
+async fn the_log_tells_which_tasks_had_ended_and_these_do_not_run_again() {
+    let tasks = json!([{ "prompt": "answer one" }, { "prompt": "fail" }, { "prompt": "write later.txt" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    // The third task waits for an answer.
+    let mut updates = 0;
+    run.until(|event| {
+        if let ClientEvent::Entry(entry) = event {
+            let kind = entry.entry.view().map(|view| view.kind);
+            updates += usize::from(kind == Some(osier_tree::EntryKind::EntryUpdate));
+        }
+        updates == 2
+    })
+    .await;
+    let (status, shown) = shown_tasks(&run.client).await;
+    assert_eq!((status, shown), (json!("running"), vec![json!("completed"), json!("failed"), Value::Null]));
+    // What a process leaves that dies now.
+    let left = tempfile::tempdir().unwrap();
+    let sessions = run.engine.folder.path().join("sessions");
+    let copied =
+        std::process::Command::new("cp").arg("-a").args([&sessions, &left.path().to_owned()]).status();
+    assert!(copied.unwrap().success());
+    let engine = TestEngine::in_folder(left.path(), Default::default());
+    let live = engine.open(run.live.session().id()).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    let (status, shown) = shown_tasks(&client).await;
+    assert_eq!(status, "interrupted");
+    assert_eq!(shown, [json!("completed"), json!("failed"), Value::Null]);
+    // The entries alone tell it: the sessions of the tasks are not read.
+    let state = live.session().state();
+    let (_, batch) = live.session().subagent_projections(&state).await.unwrap().pop_first().unwrap();
+    let states: Vec<(&str, &str)> =
+        batch.task_panels.iter().map(|panel| (panel.status.as_str(), panel.summary.as_str())).collect();
+    assert_eq!(states, [("completed", "one"), ("failed", ""), ("interrupted", "")]);
+    let mut files = Vec::new();
+    for panel in &batch.task_panels[..2] {
+        let file = engine.find(panel.session_id.as_deref().unwrap()).await.opened.file.unwrap();
+        files.push((file.clone(), std::fs::read(file).unwrap()));
+    }
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Resume).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = batches(&client).await.remove(0);
+    let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
+    assert_eq!((after.status.as_str(), statuses), ("completed", vec!["completed", "failed", "completed"]));
+    assert!(after.task_panels[1].error.as_deref().unwrap().contains("it failed"), "{after:?}");
+    for (file, content) in files {
+        assert_eq!(std::fs::read(&file).unwrap(), content, "a task that had ended ran again");
+    }
 }
 
 #[tokio::test]

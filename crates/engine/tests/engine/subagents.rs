@@ -298,6 +298,34 @@ async fn usage_of_tasks_counts_in_the_parent_and_is_shown_separately() {
     assert_eq!(usage.session.total_tokens, 110 + 15 + 30);
     let card = run.engine.find(run.live.session().id()).await.card().await.unwrap();
     assert_eq!(card.tokens, 155);
+    // Each of the two tasks sent 10 tokens, for 100 dollars a million.
+    let is_same = |one: f64, other: f64| (one - other).abs() < 1e-9;
+    assert!(usage.subagents.cost >= 0.002, "{usage:?}");
+    let own: f64 = usage.models.iter().map(|model| model.usage.cost).sum();
+    assert!(own >= 0.01 && is_same(usage.session.cost, own + usage.subagents.cost), "{usage:?}");
+    assert!(is_same(card.cost, usage.session.cost), "{card:?}");
+}
+
+#[tokio::test]
+async fn all_tasks_that_work_are_steered_at_once() {
+    let tasks = json!([{ "prompt": "write a.txt" }, { "prompt": "write b.txt" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    let mut questions = Vec::new();
+    while questions.len() < 2 {
+        let asked = run.until(|event| matches!(event, ClientEvent::Asked { .. })).await;
+        let ClientEvent::Asked { id, .. } = asked else { unreachable!() };
+        questions.push(id);
+    }
+    let steer = || ClientCommand::SteerTask { task: None, text: "answer steered".to_owned() };
+    run.client.send(steer()).await.unwrap();
+    for question in questions {
+        run.client.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await.unwrap();
+    }
+    run.until_end().await;
+    let panels = run.batches().await.remove(0).task_panels;
+    assert!(panels.iter().all(|panel| panel.summary == "steered"), "{panels:?}");
+    let error = run.client.send(steer()).await.unwrap_err();
+    assert_eq!(error.code, osier_protocol::ErrorCode::TaskNotRunning);
 }
 
 #[tokio::test]
@@ -330,7 +358,7 @@ async fn one_task_is_canceled_and_another_one_steered() {
     let batch = run.batches().await.remove(0);
     assert_eq!(batch.status, "running");
     let task = |at: usize| batch.task_panels[at].task_id.clone();
-    let steer = ClientCommand::SteerTask { task: task(1), text: "also this".to_owned() };
+    let steer = ClientCommand::SteerTask { task: Some(task(1)), text: "also this".to_owned() };
     assert!(matches!(run.client.send(steer).await.unwrap(), CommandReply::Queued));
     run.client.send(ClientCommand::Answer { question: id, answer: UserAnswer::Once }).await.unwrap();
     run.client.send(ClientCommand::CancelTasks { task: Some(task(0)) }).await.unwrap();

@@ -23,16 +23,17 @@ pub(crate) async fn list(session: NamedSession) -> Result<Json<TaskBatches>, Api
     Ok(Json(TaskBatches { batches: session.reader().await?.subagents().await? }))
 }
 
-/// A message to a sub-agent.
+/// A message to a sub-agent, or to all.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SteerTask {
-    /// The task, as the list names it.
-    task: String,
+    /// The task, as the list names it. All tasks if absent.
+    #[serde(default)]
+    task: Option<String>,
     text: String,
 }
 
-/// Sends a message to the sub-agent that does a task, before its next model call.
+/// Sends a message to the sub-agent that does a task, or to all of them, before their next model call.
 #[utoipa::path(post, path = "/api/sessions/{id}/tasks/steer", params(SessionPath, StoreParam), tag = "tasks",
     operation_id = "steerTask", request_body = ref("#/components/schemas/SteerTask"),
     responses((status = 200, description = "The message was sent", body = ref("#/components/schemas/CommandReply"))))]

@@ -161,6 +161,28 @@ async fn sub_agents_are_deleted_with_the_copy_in_their_store() {
     assert_eq!(remaining_sessions(&env), [format!("{id} file"), "helper-here file".to_owned()]);
 }
 
+/// A sub-agent's session names the store of its parent, which may be another one than its own.
+#[tokio::test]
+async fn sub_agents_are_deleted_in_whatever_store_they_are() {
+    let env = two_stores();
+    let id = create_session(&env, "hello");
+    for (place, helper, of) in
+        [("archive", "helper-there", &*id), ("file", "below-here", "helper-there"), ("file", "other", "none")]
+    {
+        let in_store = if of == "helper-there" { "archive" } else { "file" };
+        let header = Header {
+            parent_session_id: Some(of.to_owned()),
+            parent_store: Some(in_store.to_owned()),
+            agent_id: Some("helper".to_owned()),
+            parent_tool_call_id: Some("call_1".to_owned()),
+            ..Header::new(helper, 1, env.cwd().to_string_lossy())
+        };
+        store(&env, place).create(&header, &[]).await.unwrap();
+    }
+    env.ok(&format!("delete {id} --yes"));
+    assert_eq!(remaining_sessions(&env), ["other file"]);
+}
+
 #[tokio::test]
 async fn fork_is_kept_when_the_session_changes_its_agent() {
     let env = TestEnv::new();

@@ -34,7 +34,8 @@ pub(crate) fn run(page: &Page) {
     }
 }
 
-fn shell(home: &Path, command: &str, place: &str) -> String {
+/// Runs a command in the folder `project` of a home folder, and returns what it prints.
+pub(crate) fn shell(home: &Path, command: &str, place: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_osier")).parent().expect("a folder");
     let path =
         std::env::join_paths([program, Path::new("/usr/bin"), Path::new("/bin")]).expect("plain paths");

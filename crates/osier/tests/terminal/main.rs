@@ -3,6 +3,7 @@
 
 mod approval;
 mod conversation;
+mod delegating;
 mod display;
 mod exiting;
 mod extension_sessions;

@@ -35,6 +35,7 @@ pub(crate) const CTRL_D: &str = "\x04";
 const CTRL_U: &str = "\x15";
 pub(crate) const UP: &str = "\x1b[A";
 pub(crate) const DOWN: &str = "\x1b[B";
+pub(crate) const ALT_A: &str = "\x1ba";
 pub(crate) const ALT_C: &str = "\x1bc";
 pub(crate) const ALT_T: &str = "\x1bt";
 pub(crate) const ALT_U: &str = "\x1bu";

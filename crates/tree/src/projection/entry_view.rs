@@ -50,7 +50,11 @@ pub enum EntryContent {
     Custom {
         custom_type: String,
     },
-    /// A mark or a move.
+    /// How far a batch of sub-agents is, or how it ended.
+    Update {
+        status: String,
+    },
+    /// Another mark, or a move.
     Other,
 }
 

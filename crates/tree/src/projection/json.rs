@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use super::context::with_field;
 use crate::entry::{Entry, EntryKind};
 use crate::scan::{RawJson, write_json_string};
 
@@ -36,17 +35,6 @@ pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
     });
     out.push(b'}');
     Cow::Owned(valid_utf8(&out).into_owned())
-}
-
-/// The JSON of a sub-agent batch with the status from its update.
-pub fn with_status(batch: &[u8], status: &str) -> Vec<u8> {
-    let mut value = Vec::new();
-    write_json_string(status, &mut value);
-    let content = RawJson::parse(batch).ok().and_then(|batch| Some((batch, batch.get("content")?)));
-    match content.filter(|(_, content)| content.is_object()) {
-        Some((batch, content)) => with_field(batch, "content", &with_field(content, "status", &value)),
-        None => batch.to_vec(),
-    }
 }
 
 /// The inverse of [`entry_json`] for Osier's own kinds: the stored form. `None` for every other entry.

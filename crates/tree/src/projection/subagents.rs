@@ -14,12 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Lines;
+use super::context::with_field;
 use super::json::entry_json;
 use super::usage::UsageTotals;
 use crate::entry::{EntryKind, MessageRole, flag};
 use crate::fold::SessionTree;
 use crate::heads::{Head, Seq};
-use rows::{BatchRecords, project};
+use crate::scan::{RawJson, write_json_string};
+use rows::{BatchRecords, project, row_id};
 
 pub use rows::{TaskOutcome, task_panel};
 
@@ -161,10 +163,10 @@ pub fn subagent_entries(tree: &SessionTree) -> Vec<Seq> {
     entries
 }
 
-/// The batches without an update. If they are stored as running, their status depends on [`BatchLiveness`].
+/// The batches without an end. If they are stored as running, their status depends on [`BatchLiveness`].
 pub fn open_batches(tree: &SessionTree) -> Vec<Seq> {
     let is_open = |seq: Seq, head: &Head| {
-        head.kind == EntryKind::SubagentBatch && tree.marks().latest_update(tree.id(seq).as_str()).is_none()
+        head.kind == EntryKind::SubagentBatch && !tree.marks().has_ended(tree.id(seq).as_str())
     };
     tree.heads().iter().filter(|(seq, head)| is_open(*seq, head)).map(|(seq, _)| seq).collect()
 }
@@ -229,6 +231,43 @@ fn read(lines: &impl Lines, seq: Seq) -> Option<Value> {
 
 fn batch_id(entry: &Value, entry_id: &str) -> String {
     entry["content"]["batchId"].as_str().unwrap_or(entry_id).to_owned()
+}
+
+/// The line of a batch with another status, and with what its update says about the tasks that have ended.
+pub fn with_update(batch: &[u8], status: &str, results: &[Value]) -> Vec<u8> {
+    let content = RawJson::parse(batch).ok().and_then(|batch| Some((batch, batch.get("content")?)));
+    let Some((batch, content)) = content.filter(|(_, content)| content.is_object()) else {
+        return batch.to_vec();
+    };
+    let mut value = Vec::new();
+    write_json_string(status, &mut value);
+    let content = with_field(content, "status", &value);
+    match updated_tasks(&content, results).and_then(|tasks| serde_json::to_vec(&tasks).ok()) {
+        Some(tasks) => {
+            let Ok(object) = RawJson::parse(&content) else { return with_field(batch, "content", &content) };
+            with_field(batch, "content", &with_field(object, "tasks", &tasks))
+        }
+        None => with_field(batch, "content", &content),
+    }
+}
+
+/// The tasks of a batch, each with the fields of its result. `None` if no task has one.
+fn updated_tasks(content: &[u8], results: &[Value]) -> Option<Vec<Value>> {
+    if results.is_empty() {
+        return None;
+    }
+    let mut content: Value = serde_json::from_slice(content).ok()?;
+    let Value::Array(mut tasks) = content.get_mut("tasks")?.take() else { return None };
+    for task in &mut tasks {
+        let id = row_id(task).filter(|_| task.is_object());
+        let result = results.iter().find(|result| id.is_some() && row_id(result) == id);
+        for (key, value) in result.and_then(Value::as_object).into_iter().flatten() {
+            if task.get(key).is_none() {
+                task[key] = value.clone();
+            }
+        }
+    }
+    Some(tasks)
 }
 
 /// A line in the form for JSON output, with its projection as `metadata.subagentProjection`.

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::entry::{Entry, EntryKind, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
+use crate::marks::RUNNING;
 use crate::scan::RawJson;
 
 use super::Lines;
@@ -48,7 +49,7 @@ pub struct TranscriptReader<'t> {
     unanswered: FxHashMap<String, (Seq, usize)>,
     /// Calls that have a result.
     answered: FxHashSet<(Seq, usize)>,
-    /// The status of the next sub-agent batch, from its update.
+    /// How the next sub-agent batch ended, from its update.
     status: Option<String>,
 }
 
@@ -91,7 +92,8 @@ impl<'t> TranscriptReader<'t> {
     /// The item of an entry. `None` for an update.
     pub fn item(&mut self, seq: Seq, entry: &Entry<'_>) -> Option<TranscriptItem> {
         if self.tree.head(seq).kind == EntryKind::EntryUpdate {
-            self.status = update_status(entry);
+            // A batch that runs may be interrupted, which its line tells.
+            self.status = update_status(entry).filter(|status| status != RUNNING);
             return None;
         }
         let status = self.status.take();

@@ -65,8 +65,8 @@ pub(super) async fn run_task(
         }
         Action::ListTasks => Ok(Msg::Tasks(Box::new(queries::task_list(client).await?))),
         Action::PrintExplores => Ok(Msg::Lines(pages::explores_lines(&client.explores().await?, columns))),
-        Action::CompareTries(left, right) => {
-            let comparison = client.compare_tries(None, left, right).await?;
+        Action::CompareTries(explore, left, right) => {
+            let comparison = client.compare_tries(explore, left, right).await?;
             let lines = pages::try_comparison_lines(&comparison, inner_columns(columns));
             Ok(Msg::Page(format!("Try {left} and try {right}"), lines))
         }

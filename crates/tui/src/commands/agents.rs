@@ -21,19 +21,26 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match (first, rest.split_once(char::is_whitespace)) {
         ("", _) => vec![Action::PrintAgents],
         ("cancel", None) => {
-            let task = Some(rest.to_owned()).filter(|task| !task.is_empty());
+            let task = one_task(rest);
             let notice = if task.is_some() { "Canceled the task" } else { "Canceled all tasks" };
             vec![Action::Send(ClientCommand::CancelTasks { task }, CommandPurpose::Change(notice.to_owned()))]
         }
         ("steer", Some((task, text))) => {
-            let command = ClientCommand::SteerTask { task: task.to_owned(), text: text.trim().to_owned() };
-            vec![Action::Send(command, CommandPurpose::Change("Sent to the task".to_owned()))]
+            let task = one_task(task);
+            let notice = if task.is_some() { "Sent to the task" } else { "Sent to all tasks" };
+            let command = ClientCommand::SteerTask { task, text: text.trim().to_owned() };
+            vec![Action::Send(command, CommandPurpose::Change(notice.to_owned()))]
         }
         _ => {
-            show_error(state, "use /agents, /agents cancel [task] or /agents steer task text");
+            show_error(state, "use /agents, /agents cancel [task|all] or /agents steer task|all text");
             Vec::new()
         }
     }
+}
+
+/// `None` for all tasks.
+fn one_task(word: &str) -> Option<String> {
+    Some(word.to_owned()).filter(|task| !task.is_empty() && task != "all")
 }
 
 #[cfg(test)]
@@ -50,9 +57,14 @@ mod tests {
         };
         let cancel = |task: Option<&str>| ClientCommand::CancelTasks { task: task.map(str::to_owned) };
         assert_eq!(sent("cancel"), Some(cancel(None)));
+        assert_eq!(sent("cancel all"), Some(cancel(None)));
         assert_eq!(sent("cancel b-1"), Some(cancel(Some("b-1"))));
-        let steer = ClientCommand::SteerTask { task: "b-1".to_owned(), text: "only  the parser".to_owned() };
-        assert_eq!(sent("steer b-1 only  the parser"), Some(steer));
+        let steer = |task: Option<&str>| ClientCommand::SteerTask {
+            task: task.map(str::to_owned),
+            text: "only  the parser".to_owned(),
+        };
+        assert_eq!(sent("steer b-1 only  the parser"), Some(steer(Some("b-1"))));
+        assert_eq!(sent("steer all only  the parser"), Some(steer(None)));
         for wrong in ["steer b-1", "steer", "cancel b-1 now", "stop"] {
             assert_eq!(sent(wrong), None, "{wrong}");
         }

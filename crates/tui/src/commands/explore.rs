@@ -11,19 +11,29 @@ use crate::update::show_error;
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "explore",
     aliases: &[],
-    arguments: "[N prompt | compare | keep | rank | remove]",
+    arguments: "[N prompt | compare | keep | rank | stop | remove]",
     help: "try a prompt N times at once, then compare and keep one",
     run,
 };
 
-const USAGE: &str = "use /explore N [--model A,B] [--instructions 'text'] prompt, /explore compare 1 2, /explore keep 1, /explore rank, or /explore remove [1]";
+const USAGE: &str = "use /explore N [--model A,B] [--instructions 'text'] prompt, or /explore compare [id] 1 2, keep [id] 1, rank [id], stop [1], remove [id] [1]";
+
+/// The shortest beginning of an id. The numbers of tries are shorter.
+const MIN_ID: usize = 4;
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match parse(words) {
         Some(ParsedWords::List) => vec![Action::PrintExplores],
-        Some(ParsedWords::Compare(left, right)) => vec![Action::CompareTries(left, right)],
+        Some(ParsedWords::Compare(explore, left, right)) => vec![Action::CompareTries(explore, left, right)],
         Some(ParsedWords::Send(command)) => {
-            vec![Action::Send(ClientCommand::Explore(*command), CommandPurpose::Explore)]
+            let purpose = match &*command {
+                ExploreCommand::Cancel { number: None, .. } => {
+                    CommandPurpose::Change("Stopped the tries".to_owned())
+                }
+                ExploreCommand::Cancel { .. } => CommandPurpose::Change("Stopped the try".to_owned()),
+                _ => CommandPurpose::Explore,
+            };
+            vec![Action::Send(ClientCommand::Explore(*command), purpose)]
         }
         None => {
             show_error(state, USAGE);
@@ -35,7 +45,7 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
 
 enum ParsedWords {
     List,
-    Compare(u32, u32),
+    Compare(Option<String>, u32, u32),
     Send(Box<ExploreCommand>),
 }
 
@@ -46,13 +56,26 @@ fn parse(words: &str) -> Option<ParsedWords> {
     let command = match first {
         "" => return Some(ParsedWords::List),
         "compare" => {
+            let (explore, rest) = split_id(rest);
             let (left, right) = rest.split_once(char::is_whitespace)?;
-            return Some(ParsedWords::Compare(number(left)?, number(right)?));
+            return Some(ParsedWords::Compare(explore, number(left)?, number(right)?));
         }
-        "keep" => ExploreCommand::Keep { explore: None, number: number(rest)? },
-        "rank" if rest.is_empty() => ExploreCommand::Rank { explore: None },
-        "remove" if rest.is_empty() => ExploreCommand::Remove { explore: None, number: None },
-        "remove" => ExploreCommand::Remove { explore: None, number: Some(number(rest)?) },
+        "keep" => {
+            let (explore, rest) = split_id(rest);
+            ExploreCommand::Keep { explore, number: number(rest)? }
+        }
+        "rank" => {
+            let (explore, rest) = split_id(rest);
+            rest.is_empty().then_some(ExploreCommand::Rank { explore })?
+        }
+        "stop" | "remove" => {
+            let (explore, rest) = split_id(rest);
+            let number = if rest.is_empty() { None } else { Some(number(rest)?) };
+            match first {
+                "stop" => ExploreCommand::Cancel { explore, number },
+                _ => ExploreCommand::Remove { explore, number },
+            }
+        }
         count => {
             let count: usize = count.parse().ok()?;
             let (mut models, mut instructions, mut prompt) = (Vec::new(), Vec::new(), rest);
@@ -76,6 +99,13 @@ fn parse(words: &str) -> Option<ParsedWords> {
         }
     };
     Some(ParsedWords::Send(Box::new(command)))
+}
+
+/// The id of an explore, if the words begin with one, and the rest.
+fn split_id(words: &str) -> (Option<String>, &str) {
+    let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let is_id = first.len() >= MIN_ID && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { (Some(first.to_owned()), rest.trim()) } else { (None, words) }
 }
 
 /// The first word, which may be in quotes, and the rest.
@@ -118,7 +148,15 @@ mod tests {
         assert_eq!((prompt.text.as_str(), options), ("find --fast it's", vec![map, list, map]));
         assert_eq!(send("keep 2"), Some(ExploreCommand::Keep { explore: None, number: 2 }));
         assert_eq!(send("remove"), Some(ExploreCommand::Remove { explore: None, number: None }));
-        assert!(matches!(parse("compare 1 2"), Some(ParsedWords::Compare(1, 2))));
+        assert_eq!(send("stop 2"), Some(ExploreCommand::Cancel { explore: None, number: Some(2) }));
+        assert!(matches!(parse("compare 1 2"), Some(ParsedWords::Compare(None, 1, 2))));
+        let id = || Some("12345678".to_owned());
+        assert_eq!(send("keep 12345678 2"), Some(ExploreCommand::Keep { explore: id(), number: 2 }));
+        assert_eq!(send("rank 12345678"), Some(ExploreCommand::Rank { explore: id() }));
+        assert_eq!(send("remove 12345678"), Some(ExploreCommand::Remove { explore: id(), number: None }));
+        assert!(
+            matches!(parse("compare 12345678 1 3"), Some(ParsedWords::Compare(explore, 1, 3)) if explore == id())
+        );
         assert!(matches!(parse(""), Some(ParsedWords::List)));
         for wrong in [
             "3 --instructions 'open",

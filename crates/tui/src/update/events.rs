@@ -1,9 +1,9 @@
 //! Handles events of the session and of the agent.
 
-use osier_protocol::entry_view::EntryView;
+use osier_protocol::entry_view::{EntryContent, EntryView};
 use osier_protocol::{
-    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, EntryLine, ExploreReport, ForkPosition,
-    MoveEvent, MoveReason, Question, RequestedSession, TokenCount, TurnOutcome, one_line,
+    ClientEvent, Dialog, DialogQuestion, EntryEvent, EntryKind, ExploreReport, ForkPosition, MoveEvent,
+    MoveReason, Question, RequestedSession, TokenCount, TurnOutcome, one_line,
 };
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
@@ -73,7 +73,7 @@ fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
             );
         }
         // An update changes how another entry is shown, even if another process appended it.
-        if line.view().is_some_and(|view| view.kind == EntryKind::EntryUpdate) {
+        if line.view().is_some_and(|view| is_shown_update(view, event.foreign)) {
             actions.push(Action::ShowPath { moved: None });
         }
         return actions;
@@ -87,7 +87,7 @@ fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
             }
             Vec::new()
         }
-        false => handle_committed(state, line, is_draft),
+        false => handle_committed(state, event, is_draft),
     };
     actions.extend(notify_overlays(state, &OverlayEvent::Committed));
     actions
@@ -113,7 +113,13 @@ fn print(pieces: Vec<Piece>) -> Vec<Action> {
     if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
-fn handle_committed(state: &mut UiState, line: &EntryLine, is_draft: bool) -> Vec<Action> {
+/// Whether an update changes what is on the screen. The tasks that run here are shown live.
+fn is_shown_update(entry: &EntryView, foreign: bool) -> bool {
+    matches!(&entry.content, EntryContent::Update { status } if foreign || status != "running")
+}
+
+fn handle_committed(state: &mut UiState, event: &EntryEvent, is_draft: bool) -> Vec<Action> {
+    let line = &event.entry;
     let Some(entry) = line.view() else { return Vec::new() };
     if matches!(entry.kind, EntryKind::Compaction | EntryKind::BranchSummary) {
         state.activity.summary = None;
@@ -129,7 +135,9 @@ fn handle_committed(state: &mut UiState, line: &EntryLine, is_draft: bool) -> Ve
             state.reply = StreamedReply::default();
             return vec![Action::ShowPath { moved: None }];
         }
-        EntryKind::EntryUpdate => return vec![Action::ShowPath { moved: None }],
+        EntryKind::EntryUpdate if is_shown_update(entry, event.foreign) => {
+            return vec![Action::ShowPath { moved: None }];
+        }
         _ => {}
     }
     let mut pieces = state.transcript.draw_line(line);

@@ -156,6 +156,17 @@ async fn all_tasks_are_stopped_and_one_in_its_own_session() {
     model.next_request().reply_with_call("task", &json!({ "tasks": tasks }));
     let requests = [model.next_request(), model.next_request(), model.next_request()];
     page.becomes(STATES, json!("running,running,running")).await;
+    // All of them can be steered with one message.
+    let button = |text: &str| {
+        format!(
+            "[...document.querySelectorAll('.subagents > .task-actions button')].find((button) => button.textContent === '{text}')"
+        )
+    };
+    page.click_part(&button("Steer all tasks")).await;
+    page.wait("document.querySelector('dialog h2')?.textContent === 'Steer all tasks'").await;
+    page.browser.type_into("#field-text", "Hurry").await;
+    page.confirm().await;
+    page.wait("!document.querySelector('dialog').open").await;
     // The session of a task is a session like others: what is done there counts for the task.
     page.click_part("document.querySelector('.entry:not(.merged) .task-session a')").await;
     page.sees("Work on Apples").await;
@@ -164,7 +175,7 @@ async fn all_tasks_are_stopped_and_one_in_its_own_session() {
     page.wait("document.querySelector('#cancel').hidden").await;
     page.evaluate("history.back()").await;
     page.becomes(STATES, json!("cancelled,running,running")).await;
-    page.click_part("[...document.querySelectorAll('.subagents > .task-actions button')].find((button) => button.textContent === 'Stop all tasks')").await;
+    page.click_part(&button("Stop all tasks")).await;
     for request in requests {
         request.wait_for_disconnect();
     }

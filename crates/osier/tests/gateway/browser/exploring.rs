@@ -84,6 +84,14 @@ async fn tries_are_started_compared_shown_and_kept() {
     page.wait(&format!("{STATUS} === 'completed,kept'")).await;
     let kept = std::fs::read_to_string(&file).unwrap();
     assert!(kept == "one\nleft\n" || kept == "one\nright\n", "{kept}");
+    // The other one instead, and back.
+    for (number, earlier, states) in [(1, 2, "kept,completed"), (2, 1, "completed,kept")] {
+        page.browser.click(&format!("[data-focus=keep-{number}]")).await;
+        page.wait(&format!("{STATUS} === '{states}'")).await;
+        let text = format!("Kept try {number} instead of try {earlier}");
+        page.wait(&format!("document.querySelector('.explore-result').textContent.includes('{text}')")).await;
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept);
     page.browser.click("dialog button.cancel").await;
     // The leaf is at the end of the try, and the other try is a branch.
     let line = kept.lines().nth(1).unwrap().to_owned();
@@ -183,10 +191,8 @@ async fn tries_are_stopped_and_their_copies_removed() {
         request.wait_for_disconnect();
     }
     page.wait(&format!("{STATUS} === 'canceled,canceled'")).await;
-    page.wait(&button("Remove the copies")).await;
-    // Until the tries have cleaned up, the engine refuses.
-    let is_removed = "document.querySelector('.explore-result').textContent.includes('Removed')";
-    page.wait(&format!("{is_removed} || ({}?.click(), false)", button("Remove the copies"))).await;
+    page.click_part(&button("Remove the copies")).await;
+    page.wait("document.querySelector('.explore-result').textContent.includes('Removed')").await;
     page.wait(&format!("!{}", button("Remove the copies"))).await;
 }
 

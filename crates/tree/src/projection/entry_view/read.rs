@@ -90,6 +90,10 @@ fn content(entry: &Entry<'_>, fields: &Fields<'_, '_>) -> EntryContent {
             EntryContent::Change(ChangeView::ThinkingLevel(fields.text("thinkingLevel")))
         }
         EntryKind::Custom => EntryContent::Custom { custom_type: fields.text("customType") },
+        EntryKind::EntryUpdate => {
+            let status = fields.get("data").and_then(|data| data.get("status")).and_then(RawJson::text);
+            EntryContent::Update { status: status.map(Cow::into_owned).unwrap_or_default() }
+        }
         _ => EntryContent::Other,
     }
 }

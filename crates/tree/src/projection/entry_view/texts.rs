@@ -25,7 +25,10 @@ impl EntryView {
                     each(&evidence.summary);
                 }
             }
-            EntryContent::Change(_) | EntryContent::Custom { .. } | EntryContent::Other => {}
+            EntryContent::Change(_)
+            | EntryContent::Custom { .. }
+            | EntryContent::Update { .. }
+            | EntryContent::Other => {}
         }
     }
 }

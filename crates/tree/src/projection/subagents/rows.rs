@@ -127,12 +127,10 @@ pub(super) fn project(batch_id: &str, records: &BatchRecords, liveness: BatchLiv
     let (selected, mut raw) = if sources.is_empty() { Default::default() } else { sources.swap_remove(0) };
     let status = records.status(liveness);
     let tasks = list(&records.content()["tasks"]).unwrap_or_default();
-    if selected != ProjectionSource::MetadataFallback {
-        let known: Vec<Option<String>> = raw.iter().map(row_id).collect();
-        raw.extend(
-            tasks.iter().filter(|task| row_id(task).is_some_and(|id| !known.contains(&Some(id)))).cloned(),
-        );
-    }
+    let known: Vec<Option<String>> = raw.iter().map(row_id).collect();
+    raw.extend(
+        tasks.iter().filter(|task| row_id(task).is_some_and(|id| !known.contains(&Some(id)))).cloned(),
+    );
     let mut diagnostics = ProjectionDiagnostics {
         projection_path: "canonical-backend-projection".to_owned(),
         selected_source: selected,
@@ -202,7 +200,7 @@ fn deduplicated(raw: &[Value]) -> Vec<(usize, &Value)> {
     rows
 }
 
-fn row_id(row: &Value) -> Option<String> {
+pub(super) fn row_id(row: &Value) -> Option<String> {
     let id = ["id", "taskId"].into_iter().map(|key| &row[key]).find(|id| !id.is_null())?;
     id.as_str().map(str::to_owned).or_else(|| id.is_number().then(|| id.to_string()))
 }

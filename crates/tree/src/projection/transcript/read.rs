@@ -50,7 +50,10 @@ pub(super) fn item(entry: &Entry<'_>) -> Option<TranscriptItem> {
             };
             item.details = ItemDetails::Subagents { subagents };
         }
-        EntryContent::Change(_) | EntryContent::Custom { .. } | EntryContent::Other => return None,
+        EntryContent::Change(_)
+        | EntryContent::Custom { .. }
+        | EntryContent::Update { .. }
+        | EntryContent::Other => return None,
     }
     Some(item)
 }

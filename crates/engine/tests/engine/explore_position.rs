@@ -1,0 +1,88 @@
+//! Where a session stands while tries run, when they have ended, and after the death of their process.
+
+use std::path::Path;
+
+use futures_util::StreamExt;
+use osier_engine::{AppendContent, AppendRequest, EntryPlacement};
+use osier_protocol::explore::ExploreCommand;
+use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
+use osier_tree::{EntryKind, Seq, SessionTree};
+use serde_json::json;
+
+use crate::explore::{Explorer, git, new_engine};
+
+/// Whether an entry is in the branch of a try.
+fn is_in_try(tree: &SessionTree, seq: Seq) -> bool {
+    tree.heads().ancestors(Some(seq)).any(|seq| tree.head(seq).kind == EntryKind::ExploreTry)
+}
+
+#[tokio::test]
+async fn the_conversation_goes_on_while_tries_run_and_its_end_stays_the_leaf() {
+    let explorer = Explorer::in_repository().await;
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    explorer.start("read a.txt", &["hang", "hang"]).await.unwrap();
+    explorer.client.send(ClientCommand::prompt("answer meanwhile")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let leaf = explorer.leaf().unwrap();
+    explorer.send(ExploreCommand::Cancel { explore: None, number: None }).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::Explore { report }) if !report.is_running()) {}
+    // What needs the end of the explore waits for it.
+    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    assert_eq!(explorer.leaf().as_ref(), Some(&leaf));
+    let tree = explorer.live.session().tree();
+    let seq = tree.find(&leaf).unwrap();
+    assert!(tree.same_place(tree.leaf(), Some(seq)));
+    assert!(!is_in_try(&tree, seq));
+    let QueryAnswer::LastReply { reply } = explorer.client.query(SessionQuery::LastReply).await.unwrap()
+    else {
+        panic!("a reply")
+    };
+    assert_eq!(reply.unwrap().text, "meanwhile");
+}
+
+/// A session in this folder whose process died when it had started two tries. Returns its id, and where they started.
+async fn dead_process(folder: &Path) -> (String, String) {
+    let project = folder.join("project");
+    std::fs::create_dir(&project).unwrap();
+    git(&project, &["init", "--quiet"]);
+    let explorer = Explorer::open(new_engine(Some(folder)), project).await;
+    explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let start = explorer.leaf().unwrap();
+    let report = explorer.explore("answer x", &["", ""]).await;
+    let session = explorer.live.session();
+    let (id, file) = (session.id().to_owned(), session.file().unwrap().to_owned());
+    explorer.close().await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let last = text.rfind("osier.explore_try").unwrap();
+    let end = last + text[last..].find('\n').unwrap() + 1;
+    std::fs::write(&file, &text[..end]).unwrap();
+    let record = folder.join("worktrees").join(report.id).join("explore.json");
+    let text = std::fs::read_to_string(&record).unwrap();
+    std::fs::write(record, text.replace("\"running\":false", "\"running\":true")).unwrap();
+    (id, start)
+}
+
+#[tokio::test]
+async fn after_a_crash_the_next_append_continues_from_the_start_of_the_tries() {
+    let message = json!({ "role": "user", "content": "go on" }).to_string().into_bytes();
+    for of_command in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (id, start) = dead_process(folder.path()).await;
+        let engine = new_engine(Some(folder.path()));
+        let stored = engine.find(&id).await;
+        if of_command {
+            let request = AppendRequest { content: AppendContent::Message(message.clone()), parent: None };
+            engine.engine.append(&stored, &request).await.unwrap();
+        } else {
+            let operations = engine.engine.operations(stored);
+            operations.append_message(&EntryPlacement::default(), &message).await.unwrap();
+        }
+        let live = engine.open(&id).await;
+        let tree = live.session().tree();
+        let leaf = tree.leaf().unwrap();
+        assert!(!is_in_try(&tree, leaf), "{of_command}");
+        let start = tree.find(&start).unwrap();
+        assert!(tree.heads().ancestors(Some(leaf)).any(|seq| seq == start), "{of_command}");
+    }
+}
