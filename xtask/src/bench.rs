@@ -1,6 +1,7 @@
 //! Measures one osier process per case, cold and warm, and optionally pi on the same files. Prints a table
 //! with the targets. A miss is printed but never fails the run, because machines differ.
 
+mod build;
 mod cases;
 mod content;
 mod extensions;
@@ -66,6 +67,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     }
     let only_gateway = args.flag("--gateway");
     let only_page = args.flag("--page");
+    let only_build = args.flag("--build");
     let only_screen = args.flag("--screen");
     let only_sandbox = args.flag("--sandbox");
     let only_scale = args.flag("--scale");
@@ -78,6 +80,9 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         dir.map_or_else(|| Ok(workspace::target()?.join("bench")), |dir| anyhow::Ok(PathBuf::from(dir)))?;
     std::fs::create_dir_all(&dir)?;
     let dir = dir.canonicalize().with_context(|| format!("cannot open folder {}", dir.display()))?;
+    if only_build {
+        return build::run(&dir);
+    }
     if only_page {
         return page::run(given.as_deref(), &dir, quick);
     }

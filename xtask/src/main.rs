@@ -50,6 +50,7 @@ usage: cargo xtask TASK [OPTIONS]
                      --sandbox      only commands in the sandbox
                      --scale        only 10,000 sessions and a session of a million entries
                      --page         only the live page, in Chromium
+                     --build        only a release build from cold, and the size of the binary
                      --engine       only many live sessions in one process
                      --agents       only sub-agents: their start, memory and end
                      --gateway      instead, measure attaching, many WebSocket clients, snapshots and RPC over pipes

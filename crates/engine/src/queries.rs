@@ -16,7 +16,7 @@ use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
 use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
 
 use crate::error::EngineError;
-use crate::operations::tree::tree_snapshot;
+use crate::operations::tree::{first_rows, tree_snapshot};
 use crate::reading::{feed_lines, resolve_place};
 
 /// Answers the query of a client or an extension about the session of an agent.
@@ -61,6 +61,10 @@ pub(crate) async fn answer_from_session(
         SessionQuery::Tree => {
             let (state, leaf) = cursor.state_and_place();
             QueryAnswer::Tree { tree: tree_snapshot(session, &state, leaf).await? }
+        }
+        SessionQuery::FirstRows { filter, around } => {
+            let (state, leaf) = cursor.state_and_place();
+            QueryAnswer::Tree { tree: first_rows(session, &state, leaf, filter, around.as_deref()).await? }
         }
         SessionQuery::Status => QueryAnswer::Status(status::stored_status(cursor).await?),
         SessionQuery::Card => QueryAnswer::Card { card: session.store().card(session.key()).await? },

@@ -75,7 +75,7 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
     match what {
         "path" => println!("{} entries", heads.path(leaf).await?.len()),
         "outline" => {
-            let TreeSnapshot { tree, leaf, previews } = home.engine.tree(&stored, None).await?;
+            let TreeSnapshot { tree, leaf, previews, .. } = home.engine.tree(&stored, None).await?;
             let outline =
                 Outline::new(&tree, leaf, &OutlineOptions::default(), &|seq: Seq| previews.get(seq));
             let bytes: usize = outline.rows.iter().map(|row| previews.get(row.seq).len()).sum();

@@ -4,6 +4,7 @@ use osier_tree::EntryId;
 use osier_tree::ErrorCode;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::Comparison;
+use osier_tree::projection::outline::OutlineFilter;
 use osier_tree::projection::subagents::SubagentProjection;
 use osier_tree::projection::usage::UsageReport;
 use serde_json::{Map, Value};
@@ -50,6 +51,9 @@ queries! {
     landmark(id: Option<EntryId>) -> Landmark:
         SessionQuery::Landmark { id } => QueryAnswer::Landmark(landmark) => landmark;
     tree() -> TreeSnapshot: SessionQuery::Tree => QueryAnswer::Tree { tree } => tree;
+    /// The tree with the previews around an entry, or around the leaf.
+    first_rows(filter: OutlineFilter, around: Option<EntryId>) -> TreeSnapshot:
+        SessionQuery::FirstRows { filter, around } => QueryAnswer::Tree { tree } => tree;
     status() -> SessionStatus: SessionQuery::Status => QueryAnswer::Status(status) => status;
     sandbox() -> SandboxStatus: SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox } => sandbox;
     models() -> Vec<String>: SessionQuery::Models => QueryAnswer::Models { models } => models;

@@ -4,6 +4,7 @@ use osier_model::ThinkingLevel;
 use osier_tools::approvals::ApprovalMode;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::Comparison;
+use osier_tree::projection::outline::OutlineFilter;
 use osier_tree::projection::subagents::SubagentProjection;
 use osier_tree::projection::usage::UsageReport;
 use osier_tree::tokens::TokenCount;
@@ -46,6 +47,16 @@ pub enum SessionQuery {
     },
     /// The whole tree, for a tree view.
     Tree,
+    /// Like `Tree`, but in a long session only the rows around an entry have previews: enough to show them before the whole log
+    /// is read.
+    FirstRows {
+        /// What the tree view shows.
+        #[serde(default)]
+        filter: OutlineFilter,
+        /// The entry; without one, the leaf.
+        #[serde(default)]
+        around: Option<EntryId>,
+    },
     /// What a status line shows.
     Status,
     /// Whether commands of the model run in a sandbox.

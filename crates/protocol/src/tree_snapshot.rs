@@ -19,6 +19,8 @@ pub struct TreeSnapshot {
     pub tree: Arc<SessionTree>,
     pub leaf: Place,
     pub previews: Arc<dyn EntryPreviews>,
+    /// Only some entries have previews.
+    pub is_partial: bool,
 }
 
 /// A snapshot in JSON.
@@ -29,6 +31,9 @@ struct TreeJson {
     rows: Vec<TreeRow>,
     /// The index of the leaf; null before the first entry.
     leaf: Option<usize>,
+    /// Only some rows have previews.
+    #[serde(default, skip_serializing_if = "is_false")]
+    is_partial: bool,
 }
 
 /// An entry without its content, as a snapshot in JSON has it.
@@ -69,13 +74,13 @@ pub struct TreeRow {
 impl Serialize for TreeSnapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = self.tree.heads().iter().map(|(seq, _)| self.row(seq)).collect();
-        TreeJson { rows, leaf: self.leaf.map(Seq::index) }.serialize(serializer)
+        TreeJson { rows, leaf: self.leaf.map(Seq::index), is_partial: self.is_partial }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for TreeSnapshot {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TreeSnapshot, D::Error> {
-        let TreeJson { rows, leaf } = TreeJson::deserialize(deserializer)?;
+        let TreeJson { rows, leaf, is_partial } = TreeJson::deserialize(deserializer)?;
         if leaf.is_some_and(|leaf| leaf >= rows.len()) {
             return Err(serde::de::Error::custom("the leaf is not one of the rows"));
         }
@@ -85,7 +90,8 @@ impl<'de> Deserialize<'de> for TreeSnapshot {
         }
         tree.settle();
         let previews: Vec<String> = rows.into_iter().map(|row| row.preview).collect();
-        Ok(TreeSnapshot { tree: Arc::new(tree), leaf: leaf.map(Seq::new), previews: Arc::new(previews) })
+        let leaf = leaf.map(Seq::new);
+        Ok(TreeSnapshot::new(Arc::new(tree), leaf, Arc::new(previews)).partial(is_partial))
     }
 }
 
@@ -105,11 +111,20 @@ impl PartialEq for TreeSnapshot {
         let rows = |snapshot: &TreeSnapshot| -> Vec<TreeRow> {
             snapshot.tree.heads().iter().map(|(seq, _)| snapshot.row(seq)).collect()
         };
-        self.leaf == other.leaf && rows(self) == rows(other)
+        (self.leaf, self.is_partial) == (other.leaf, other.is_partial) && rows(self) == rows(other)
     }
 }
 
 impl TreeSnapshot {
+    /// A snapshot with the previews of all entries.
+    pub fn new(tree: Arc<SessionTree>, leaf: Place, previews: Arc<dyn EntryPreviews>) -> TreeSnapshot {
+        TreeSnapshot { tree, leaf, previews, is_partial: false }
+    }
+
+    pub fn partial(self, is_partial: bool) -> TreeSnapshot {
+        TreeSnapshot { is_partial, ..self }
+    }
+
     pub fn preview(&self, seq: Seq) -> Cow<'_, str> {
         self.previews.get(seq)
     }
@@ -194,7 +209,8 @@ mod tests {
             tree.append(&entry, 0, 0);
             texts.push(previews.preview(&entry));
         }
-        TreeSnapshot { leaf: tree.leaf(), tree: Arc::new(tree), previews: Arc::new(texts) }
+        let leaf = tree.leaf();
+        TreeSnapshot::new(Arc::new(tree), leaf, Arc::new(texts))
     }
 
     fn over_a_wire(snapshot: &TreeSnapshot) -> TreeSnapshot {

@@ -78,5 +78,6 @@ async fn tree_snapshot(entries: usize) -> Result<TreeSnapshot, BoxError> {
     let store = MemoryStore::default();
     let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await?;
     let texts = store.previews("s", made.version).await?;
-    Ok(TreeSnapshot { leaf: script.tree.leaf(), tree: Arc::new(script.tree), previews: Arc::new(texts) })
+    let leaf = script.tree.leaf();
+    Ok(TreeSnapshot::new(Arc::new(script.tree), leaf, Arc::new(texts)))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use osier_protocol::outline::OutlineFilter;
 use osier_protocol::query::{PathAnswer, PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::search_query::MessageHit;
 use osier_protocol::subagents::TaskPanel;
@@ -192,6 +193,11 @@ pub enum Action {
         moved: Option<LeafMove>,
     },
     ReadTree,
+    /// Read the tree with the texts of the rows that are shown first, around this entry or the leaf.
+    ReadFirstRows {
+        filter: OutlineFilter,
+        around: Option<EntryId>,
+    },
     /// Read the tree again, for overlays that show it.
     RefreshTree,
     /// Show a complete entry.

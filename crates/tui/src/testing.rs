@@ -34,7 +34,7 @@ pub(crate) fn tree_snapshot(script: &ScriptedSession) -> TreeSnapshot {
         let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await.unwrap();
         store.previews("s", made.version).await.unwrap()
     });
-    TreeSnapshot { tree: Arc::new(script.tree.clone()), leaf: script.tree.leaf(), previews: Arc::new(texts) }
+    TreeSnapshot::new(Arc::new(script.tree.clone()), script.tree.leaf(), Arc::new(texts))
 }
 
 /// The interface without a real terminal and without an agent.

@@ -167,9 +167,16 @@ impl Theme {
         few.unwrap_or(self.colors[role as usize])
     }
 
+    /// Whether a background looks as it should. That of a changed line must not become gray.
+    fn shows_background(&self, role: ColorRole) -> bool {
+        let is_change = matches!(role, ColorRole::AddedBg | ColorRole::RemovedBg);
+        let color = self.color(role);
+        color.is_supported_by(self.color_depth) && (!is_change || color.keeps_hue(self.color_depth))
+    }
+
     /// The escape sequence that fills the rest of a row with a background; empty if the terminal cannot show it.
     pub fn fill(&self, role: ColorRole) -> String {
-        let is_shown = self.color(role).is_supported_by(self.color_depth);
+        let is_shown = self.shows_background(role);
         let code = self.color(role).code(self.color_depth, true).filter(|_| is_shown);
         code.map(|code| format!("\x1b[{code}m\x1b[K\x1b[0m")).unwrap_or_default()
     }
@@ -186,7 +193,7 @@ impl Theme {
         ];
         codes.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, code)| code.to_owned()));
         // With few colors, some text would have the same color as its background.
-        let background = style.background.filter(|role| self.color(*role).is_supported_by(self.color_depth));
+        let background = style.background.filter(|role| self.shows_background(*role));
         if style.background == Some(ColorRole::SelectedBg) && background.is_none() {
             codes.push("7".to_owned());
         } else {
@@ -314,6 +321,20 @@ mod tests {
             theme.style_start(Style { background: Some(ColorRole::SelectedBg), ..Style::default() }),
             "\x1b[7m"
         );
+    }
+
+    #[test]
+    fn a_changed_line_has_a_background_of_its_color_or_text_of_its_color() {
+        let keyword = |theme: &Theme, background| {
+            theme.style_start(Style { background: Some(background), ..ColorRole::Keyword.into() })
+        };
+        let many = Theme::dark().with_color_depth(ColorDepth::Palette256);
+        assert_eq!(keyword(&many, ColorRole::AddedBg), many.style_start(ColorRole::Added.into()));
+        assert_eq!(many.fill(ColorRole::RemovedBg), "", "the palette has no such dark red");
+        let light = Theme::light().with_color_depth(ColorDepth::Palette256);
+        assert_eq!(keyword(&light, ColorRole::AddedBg), "\x1b[38;5;91;48;5;194m");
+        let all = Theme::dark().with_color_depth(ColorDepth::TrueColor);
+        assert_eq!(all.fill(ColorRole::RemovedBg), "\x1b[48;2;45;26;28m\x1b[K\x1b[0m");
     }
 
     #[test]

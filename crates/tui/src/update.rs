@@ -329,13 +329,16 @@ pub(crate) fn update_context_usage(state: &mut UiState, entry: &EntryView) {
 /// Requests the tree, for the tree view or for the fork dialog.
 pub(crate) fn request_tree(state: &mut UiState, fork: bool) -> Vec<Action> {
     state.tree_request = Some(TreeRequest { fork, entry: None, since: state.now });
-    vec![Action::ReadTree]
+    match fork {
+        true => vec![Action::ReadTree],
+        false => vec![Action::ReadFirstRows { filter: state.config.tree_filter, around: None }],
+    }
 }
 
 /// Requests the tree to show an entry in it.
 fn request_tree_at(state: &mut UiState, entry: EntryId) -> Vec<Action> {
-    state.tree_request = Some(TreeRequest { fork: false, entry: Some(entry), since: state.now });
-    vec![Action::ReadTree]
+    state.tree_request = Some(TreeRequest { fork: false, entry: Some(entry.clone()), since: state.now });
+    vec![Action::ReadFirstRows { filter: state.config.tree_filter, around: Some(entry) }]
 }
 
 /// Opens the dialog that the tree was requested for, or updates the open overlays.
@@ -365,7 +368,8 @@ fn show_tree(state: &mut UiState, snapshot: &TreeSnapshot) -> Vec<Action> {
             tour::note(state, TourEvent::TreeShown);
         }
     }
-    Vec::new()
+    // The rows are on the screen; now the texts of all entries are read.
+    if snapshot.is_partial { vec![Action::RefreshTree] } else { Vec::new() }
 }
 
 /// Opens the settings dialog, or updates it after a change.

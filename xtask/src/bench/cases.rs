@@ -41,6 +41,7 @@ pub(super) fn all(bench: &Bench) -> Vec<BenchRow> {
     rows.extend(super::wire::rows(bench));
     rows.extend(super::streaming::rows(bench));
     rows.extend(bench.startup_rows());
+    rows.push(super::build::binary_row(bench.osier.binary()));
     rows.extend(super::sandbox::rows(bench));
     rows.extend(super::screen::rows(bench));
     rows.extend(super::scale::rows(bench));

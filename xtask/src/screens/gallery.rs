@@ -57,6 +57,8 @@ const SCREENS: &[ScreenSteps] = &[
     ("summary", ShownSession::Demo, &[("/tree\r", "← active"), ("\x1b[A\x1b[A\x1b[A\r", "Summarize")]),
     ("compare", ShownSession::Demo, &[("/compare 0000000a 0000000d\r", "compar")]),
     ("sessions", ShownSession::List, &[("", "A JSON flag")]),
+    ("sessions-search", ShownSession::List, &[("", "A JSON flag"), ("cursor", "/ cursor")]),
+    ("fork", ShownSession::Showcase, &[("/fork\r", "Fork before")]),
     ("settings", ShownSession::New, &[("/settings\r", "Settings")]),
     ("tour", ShownSession::New, &[("/tour\r", "1/5")]),
     ("help", ShownSession::New, &[("/help\r", "Help")]),

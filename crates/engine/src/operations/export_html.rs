@@ -22,7 +22,7 @@ pub(super) async fn write_html<E: From<SessionError> + From<StoreError>, W: FnMu
     let state = session.state();
     let tree = &state.tree;
     let previews = session.previews(&state).await?;
-    let snapshot = TreeSnapshot { tree: tree.clone(), leaf: at, previews: Arc::new(previews) };
+    let snapshot = TreeSnapshot::new(tree.clone(), at, Arc::new(previews));
     let summary = summary(card, usage(session, &state, at).await?);
     let entries = shown_entries(&state);
     let leaf = at.map(|seq| tree.id(seq).to_string());

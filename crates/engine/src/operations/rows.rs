@@ -52,7 +52,7 @@ impl Engine {
             ShownEntries::LastOfPath(count) => end_of_path(tree, leaf, Some(count)),
         };
         let previews = Arc::new(SomePreviews(session.previews_of(&state, &seqs).await?));
-        let snapshot = TreeSnapshot { tree: tree.clone(), leaf, previews };
+        let snapshot = TreeSnapshot::new(tree.clone(), leaf, previews).partial(true);
         let mut lines: FxHashMap<Seq, EntryLine> = FxHashMap::default();
         let read = |seq: Seq, line: &[u8]| -> Result<(), EngineError> {
             lines.insert(seq, EntryLine::from(line));
@@ -67,7 +67,7 @@ impl Engine {
 
 /// The previews of some entries.
 #[derive(Debug)]
-struct SomePreviews(FxHashMap<Seq, String>);
+pub(crate) struct SomePreviews(pub(crate) FxHashMap<Seq, String>);
 
 impl EntryPreviews for SomePreviews {
     fn get(&self, seq: Seq) -> Cow<'_, str> {

@@ -1,17 +1,26 @@
 //! The whole tree: with previews, or with all entries as JSON.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use osier_protocol::TreeSnapshot;
 use osier_session::{Session, SessionState};
-use osier_tree::Place;
+use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions};
+use osier_tree::{Place, Seq, SessionTree};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::operations::reading::ReadError;
+use crate::operations::rows::SomePreviews;
 use crate::operations::tree_json::{self, JsonLayout};
 use crate::reading::resolve_place;
 use crate::stored::StoredSession;
+
+/// A tree with at most this many entries is read as a whole before it is shown.
+const MAX_SMALL_TREE: usize = 2_000;
+
+/// How many rows have previews on each side of an entry: more than a screen shows.
+const FIRST_ROWS: usize = 120;
 
 /// What the JSON of a tree contains.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,5 +63,36 @@ pub(crate) async fn tree_snapshot(
     at: Place,
 ) -> Result<TreeSnapshot, EngineError> {
     let previews = session.previews(state).await?;
-    Ok(TreeSnapshot { tree: state.tree.clone(), leaf: at, previews: Arc::new(previews) })
+    Ok(TreeSnapshot::new(state.tree.clone(), at, Arc::new(previews)))
+}
+
+/// The tree with the previews of the rows around an entry, or around `at`. A short session has all of them.
+pub(crate) async fn first_rows(
+    session: &Session,
+    state: &SessionState,
+    at: Place,
+    filter: OutlineFilter,
+    around: Option<&str>,
+) -> Result<TreeSnapshot, EngineError> {
+    if state.tree.len() <= MAX_SMALL_TREE {
+        return tree_snapshot(session, state, at).await;
+    }
+    let around = around.and_then(|id| state.tree.find(id)).or(at);
+    let tree = state.tree.clone();
+    // The rows of a very long session take a moment.
+    let seqs = tokio::task::spawn_blocking(move || rows_around(&tree, at, filter, around)).await;
+    let seqs = seqs.unwrap_or_default();
+    let previews = Arc::new(SomePreviews(session.previews_of(state, &seqs).await?));
+    Ok(TreeSnapshot::new(state.tree.clone(), at, previews).partial(true))
+}
+
+/// The entries of the rows around a place. With another order of branches, the rows above it are those of its path.
+fn rows_around(tree: &SessionTree, leaf: Place, filter: OutlineFilter, around: Place) -> Vec<Seq> {
+    let options = OutlineOptions { filter, ..OutlineOptions::default() };
+    let outline = Outline::new(tree, leaf, &options, &|_| "".into());
+    let row = outline.cursor(around).unwrap_or(0);
+    let shown = row.saturating_sub(FIRST_ROWS)..(row + FIRST_ROWS).min(outline.rows.len());
+    let path = std::iter::successors(Some(row), |row| outline.rows.get(*row)?.parent()).take(FIRST_ROWS);
+    let rows: BTreeSet<usize> = shown.chain(path.filter(|row| *row < outline.rows.len())).collect();
+    rows.into_iter().map(|row| outline.rows[row].seq).collect()
 }

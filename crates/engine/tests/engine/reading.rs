@@ -5,6 +5,7 @@ use osier_engine::{
     StoredSession, TreeJsonOptions,
 };
 use osier_protocol::Client;
+use osier_protocol::outline::{Outline, OutlineFilter, OutlineOptions};
 use osier_session::Session;
 use osier_tree::Entry;
 use serde_json::Value;
@@ -193,6 +194,61 @@ async fn rows_of_some_entries_are_those_of_the_whole_tree() {
     let path = engine.engine.entry_rows(&stored, ShownEntries::LastOfPath(usize::MAX)).await.unwrap();
     assert_eq!((last.hidden_entries, path.hidden_entries), (path.entries.len() - 1, 0));
     assert_eq!(last.leaf_id, some.leaf_id);
+}
+
+/// A chain of messages.
+fn chain(name: &str, below: &str, count: usize) -> String {
+    let line = |number: usize| {
+        let parent = match number {
+            0 => below.to_owned(),
+            number => format!("\"{name}{}\"", number - 1),
+        };
+        let role = ["user", "assistant"][number % 2];
+        format!(
+            r#"{{"type":"message","id":"{name}{number}","parentId":{parent},"message":{{"role":"{role}","content":"text {number} of {name}"}}}}"#
+        ) + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+#[tokio::test]
+async fn the_first_rows_of_a_long_tree_are_those_around_an_entry() {
+    let engine = TestEngine::new();
+    let id = engine.create(KeepWhen::Always).await.session().id().to_owned();
+    let stored = engine.find(&id).await;
+    let append = |lines: String| {
+        let file = std::fs::OpenOptions::new().append(true).open(stored.file().unwrap()).unwrap();
+        std::io::Write::write_all(&mut &file, lines.as_bytes()).unwrap();
+    };
+    append(chain("a", "null", 500));
+    let read = async |around: Option<&str>, filter| {
+        let reader = engine.engine.read(&stored).await.unwrap();
+        let reader: &dyn Client = &reader;
+        (reader.tree().await.unwrap(), reader.first_rows(filter, around.map(Into::into)).await.unwrap())
+    };
+    let (whole, first) = read(None, OutlineFilter::Default).await;
+    assert!(first == whole && !first.is_partial, "a short session is read as a whole");
+
+    append(chain("b", "\"a100\"", 3000));
+    let cases = [
+        (None, OutlineFilter::Default, "b2999"),
+        (Some("a50"), OutlineFilter::UserOnly, "a50"),
+        (Some("none"), OutlineFilter::All, "b2999"),
+    ];
+    for (around, filter, center) in cases {
+        let (whole, first) = read(around, filter).await;
+        assert!(first.is_partial && first.tree.len() == whole.tree.len());
+        let options = OutlineOptions { filter, ..OutlineOptions::default() };
+        let outline = Outline::new(&whole.tree, whole.leaf, &options, &|seq| whole.preview(seq));
+        let center = outline.row_of(whole.tree.find(center).unwrap()).unwrap();
+        for (at, row) in outline.rows.iter().enumerate() {
+            let text = first.preview(row.seq);
+            let is_near = at.abs_diff(center) < 100;
+            assert!(text == whole.preview(row.seq) || !is_near && text.is_empty(), "row {at}: {text}");
+        }
+        let read = outline.rows.iter().filter(|row| !first.preview(row.seq).is_empty()).count();
+        assert!(read < 400, "{read} texts were read");
+    }
 }
 
 #[tokio::test]

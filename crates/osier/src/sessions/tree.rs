@@ -115,7 +115,7 @@ fn draw_tree(
     home: &Home,
     out: &mut OutputWriter,
 ) -> Result<()> {
-    let TreeSnapshot { tree, leaf, previews } = snapshot;
+    let TreeSnapshot { tree, leaf, previews, .. } = snapshot;
     let outline = Outline::new(tree, *leaf, options, &|seq| previews.get(seq));
     let columns = home::columns().unwrap_or(usize::MAX);
     if leaf.is_none() && !outline.rows.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_protocol::{Client, ClientCommand, ClientError, Image};
+use osier_protocol::{Client, ClientCommand, ClientError, Image, TreeSnapshot};
 use serde_json::{Map, Value, json};
 
 use super::queries;
@@ -39,10 +39,8 @@ pub(super) async fn run_task(
 ) -> Result<Msg, ClientError> {
     let columns = context.columns;
     match action {
-        Action::ReadTree => Ok(match client.tree().await {
-            Ok(tree) => Msg::Tree(Box::new(tree)),
-            Err(error) => Msg::TreeFailed(error_chain(&error)),
-        }),
+        Action::ReadTree => Ok(tree_msg(client.tree().await)),
+        Action::ReadFirstRows { filter, around } => Ok(tree_msg(client.first_rows(filter, around).await)),
         Action::RefreshTree => Ok(Msg::TreeChanged(Box::new(client.tree().await?))),
         Action::ReadEntry(id) => queries::entry_page(client, id, inner_columns(columns)).await,
         Action::CopyEntry(id) => Ok(Msg::CopyText(client.entry(id).await?.text)),
@@ -83,6 +81,13 @@ pub(super) async fn run_task(
         Action::StorePastes(pastes) => store_pastes(client, pastes).await,
         Action::StoreImages(images) => store_images(client, images).await,
         action => Ok(run_host_task(action, &*context.host).await.unwrap_or_else(Msg::Failed)),
+    }
+}
+
+fn tree_msg(read: Result<TreeSnapshot, ClientError>) -> Msg {
+    match read {
+        Ok(tree) => Msg::Tree(Box::new(tree)),
+        Err(error) => Msg::TreeFailed(error_chain(&error)),
     }
 }
 

@@ -6,11 +6,14 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::OverlayArea;
 use crate::key::{Key, KeyCode};
 use crate::screen::Frame;
-use crate::text::{Line, Style, width};
+use crate::text::{Line, Style, join_fitting, width};
 use crate::theme::ColorRole;
 
 /// Stands for a value that is missing.
 pub(super) const NOT_SET: &str = "(not set)";
+
+/// A narrower list has no third column.
+const MIN_SOURCE_COLUMNS: usize = 56;
 
 /// Rows on the screen at once.
 const MAX_ROWS: usize = 12;
@@ -116,7 +119,8 @@ impl FilterList {
         let height = list_height(area);
         let from = (self.selected + 1).saturating_sub(height);
         let wide = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0).min(area.columns / 2);
-        let has_source = self.rows.iter().any(|row| !row.source.is_empty());
+        let has_source =
+            area.columns >= MIN_SOURCE_COLUMNS && self.rows.iter().any(|row| !row.source.is_empty());
         let middle = self.rows.iter().map(|row| width(&row.description)).max().unwrap_or(0);
         let middle = if has_source { middle.min(area.columns / 3) } else { 0 };
         for (at, row) in self.matches.iter().enumerate().skip(from).take(height) {
@@ -128,13 +132,12 @@ impl FilterList {
         if let Some(row) =
             self.matches.get(self.selected).map(|at| &self.rows[*at]).filter(|row| !row.note.is_empty())
         {
-            lines.push(Line::styled(ColorRole::Dim, "  ").with(ColorRole::Text, &row.note));
+            lines.push(Line::with_keys(ColorRole::Text, &row.note).prepend(ColorRole::Dim, "  "));
         }
         let at = if self.matches.is_empty() { 0 } else { self.selected + 1 };
-        lines.push(Line::styled(
-            ColorRole::Dim,
-            &format!("({at}/{}) ↑↓ move · enter select · esc cancel", self.matches.len()),
-        ));
+        let position = format!("({at}/{}) ↑↓ move", self.matches.len());
+        let keys = [position.as_str(), "enter select", "esc cancel"];
+        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, area.columns, 1).concat()));
         search_frame(lines, &self.query, area)
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Overlay, OverlayArea, OverlayOutcome};
 use crate::key::{Key, KeyCode};
+use crate::panel::key_hints;
 use crate::screen::Frame;
 use crate::text::{Line, Style};
 use crate::theme::ColorRole;
@@ -50,11 +51,10 @@ impl Overlay for Pager {
         let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title)];
         lines.extend(self.lines.iter().skip(self.first_line).take(height).cloned());
         let more = self.lines.len().saturating_sub(self.first_line + height);
-        let foot = match more {
-            0 => "esc close".to_owned(),
-            more => format!("↑↓ scroll · {more} more lines · esc close"),
-        };
-        lines.push(Line::styled(ColorRole::Dim, &foot));
+        let below = format!("scroll, {more} more lines");
+        let scroll = (more > 0).then_some(("↑↓", below.as_str()));
+        let keys: Vec<(&str, &str)> = [("esc", "close")].into_iter().chain(scroll).collect();
+        lines.push(key_hints(&keys, area.columns));
         Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor: None }
     }
 }

@@ -101,6 +101,14 @@ impl Color {
         }
     }
 
+    /// Whether a terminal shows a color with a hue as one: the palette of 256 has no dark colors with little saturation.
+    pub(super) fn keeps_hue(self, depth: ColorDepth) -> bool {
+        let (r, g, b) = self.rgb();
+        let has_hue = r.max(g).max(b) - r.min(g).min(b) >= MIN_HUE;
+        let is_gray = matches!(self, Color::Rgb(..)) && nearest_in_cube(r, g, b) >= FIRST_GRAY;
+        !(has_hue && is_gray && depth == ColorDepth::Palette256)
+    }
+
     /// The nearest of the 256 colors.
     #[cfg(test)]
     pub(super) fn nearest_indexed(self) -> Color {
@@ -128,6 +136,11 @@ impl Color {
     }
 }
 
+/// The first gray of the 256 colors.
+const FIRST_GRAY: u8 = 232;
+/// A color whose parts differ by less is gray to the eye.
+const MIN_HUE: u8 = 12;
+
 /// The nearest of the 216 colors of the cube, or the nearest gray.
 fn nearest_in_cube(r: u8, g: u8, b: u8) -> u8 {
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
@@ -135,7 +148,7 @@ fn nearest_in_cube(r: u8, g: u8, b: u8) -> u8 {
     let is_gray = most - least < if most < 80 { 24 } else { 8 };
     if is_gray && (4..=243).contains(&least) {
         let middle = least + (most - least) / 2;
-        return 232 + ((middle - 3) / 10).min(23);
+        return FIRST_GRAY + ((middle - 3) / 10).min(23);
     }
     // The levels of the cube are 0, 95, 135, 175, 215 and 255.
     let level = |part: u8| match part {

@@ -261,7 +261,7 @@ fn escape_stops_the_turn_and_double_escape_opens_the_tree() {
     harness.press("escape");
     assert_eq!(harness.take_actions(), "");
     harness.press("escape");
-    assert_eq!(harness.take_actions(), "ReadTree\n");
+    assert_eq!(harness.take_actions(), "ReadFirstRows { filter: Default, around: None }\n");
     harness.press("escape");
     harness.state.now += 600;
     harness.press("escape");
@@ -302,7 +302,11 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
     harness.press("down tab");
     assert_eq!(harness.state.editor.text(), "/copy ");
     harness.press("ctrl+c '/tre' enter");
-    assert_eq!(harness.take_actions(), "ReadTree\n", "the selected command runs");
+    assert_eq!(
+        harness.take_actions(),
+        "ReadFirstRows { filter: Default, around: None }\n",
+        "the selected command runs"
+    );
     harness.press("'/trxe' enter");
     assert!(harness.text().contains("unknown command /trxe; did you mean /tree?"), "{}", harness.text());
     assert_eq!(harness.state.editor.text(), "/trxe", "typed text is kept");

@@ -19,7 +19,7 @@ pub(crate) fn page(session: &ScriptedSession, title: &str) -> Vec<u8> {
     let texts: Vec<String> =
         session.lines.iter().map(|line| previews.preview(&parse_entry(line).unwrap())).collect();
     let tree = Arc::new(session.tree.clone());
-    let snapshot = TreeSnapshot { leaf: tree.leaf(), tree: tree.clone(), previews: Arc::new(texts) };
+    let snapshot = TreeSnapshot::new(tree.clone(), tree.leaf(), Arc::new(texts));
     let summary = SessionSummary { title: title.to_owned(), ..SessionSummary::default() };
     let leaf = tree.leaf().map(|leaf| tree.id(leaf).to_string());
     let mut file = Vec::new();

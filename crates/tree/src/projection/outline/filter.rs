@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 
 use memchr::memchr2_iter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{EntryKind, EntryReason, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
 
 /// The five filters of the tree view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum OutlineFilter {
     /// Everything except bookkeeping entries.
     #[default]

@@ -1,8 +1,9 @@
 //! Renders the tree.
 
-use osier_protocol::MessageRole;
-use osier_protocol::outline::{Glyphs, OutlineFilter, RowParts};
+use std::borrow::Cow;
 
+use osier_protocol::outline::{Glyphs, OutlineFilter, RowParts};
+use osier_protocol::{MessageRole, Seq};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::TreeView;
@@ -52,10 +53,12 @@ impl TreeView {
             lines.push(line);
         }
         if count == 0 {
-            lines.push(Line::styled(
-                ColorRole::Dim,
-                "  no match; esc clears the search, ctrl+d resets the filter",
-            ));
+            let is_reading = self.snapshot.is_partial && !self.options.search.is_empty();
+            let notice = match is_reading {
+                true => "  reading the session…",
+                false => "  no match; esc clears the search, ctrl+d resets the filter",
+            };
+            lines.push(Line::styled(ColorRole::Dim, notice));
         }
         lines.extend(self.preview_lines(area));
         lines.push(self.key_line(area));
@@ -110,7 +113,7 @@ impl TreeView {
     /// A row, and the column where its label starts.
     fn draw_row(&self, at: usize, first_level: usize, area: OverlayArea) -> (Line, usize) {
         let row = &self.outline.rows[at];
-        let text = self.snapshot.preview(row.seq);
+        let text = self.row_text(row.seq);
         let parts = self.outline.row_parts_from(first_level, at, &text, Glyphs::Folding);
         let (mut line, name) = self.row_prefix(at, &parts, area);
         let role = match self.snapshot.tree.head(row.seq).role {
@@ -128,6 +131,12 @@ impl TreeView {
         let mut line = line.truncate(area);
         line.push(ColorRole::Active, parts.active);
         (if selected { line.filled(ColorRole::SelectedBg) } else { line }, name)
+    }
+
+    /// The text of a row; `…` if it is still being read.
+    fn row_text(&self, seq: Seq) -> Cow<'_, str> {
+        let text = self.snapshot.preview(seq);
+        if self.snapshot.is_partial && text.is_empty() { "…".into() } else { text }
     }
 
     /// The part of a row before its text, and the column where its label starts.

@@ -1,10 +1,12 @@
 //! Presses keys and checks the screen.
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
-use osier_protocol::MoveReply;
+use osier_protocol::{EntryId, MoveReply, TreeSnapshot};
 
 use crate::msg::Msg;
-use crate::testing::Harness;
+use crate::testing::{Harness, tree_snapshot};
 
 /// Two branches below `b`, a tool, a label.
 pub(super) const TALK: &str = "say a; reply b; say c; reply d; move b; say e; reply f calls read notes.txt; result text; reply g; label good on b; label here on e";
@@ -45,13 +47,35 @@ fn check(keys: &str, expected: Expect) {
 #[test]
 fn a_tree_that_is_requested_for_an_entry_opens_at_it() {
     let mut harness = Harness::with_session(60, 40, TALK);
-    let entry = harness.script.id("d").into();
-    harness.update(Msg::ShowEntry(entry));
-    assert_eq!(harness.take_actions(), "ReadTree\n");
+    let entry: EntryId = harness.script.id("d").into();
+    harness.update(Msg::ShowEntry(entry.clone()));
+    let wanted = format!("ReadFirstRows {{ filter: Default, around: Some({entry:?}) }}\n");
+    assert_eq!(harness.take_actions(), wanted);
     harness.open_tree();
     let rows = listed(&harness);
     let selected = rows.lines().find(|line| line.starts_with('›'));
     assert!(selected.is_some_and(|line| line.contains("assistant: \"d\"")), "{rows}");
+}
+
+#[test]
+fn the_first_rows_are_shown_while_the_texts_of_the_others_are_read() {
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let whole = tree_snapshot(&harness.script);
+    let is_read = |text: &String| text == "assistant: \"g\"";
+    let texts = whole.tree.heads().iter().map(|(seq, _)| whole.preview(seq).into_owned());
+    let texts: Vec<String> = texts.map(|text| Some(text).filter(is_read).unwrap_or_default()).collect();
+    let first = TreeSnapshot::new(whole.tree.clone(), whole.leaf, Arc::new(texts)).partial(true);
+    harness.press("alt+t");
+    harness.take_actions();
+    harness.update(Msg::Tree(Box::new(first)));
+    assert_eq!(harness.take_actions(), "RefreshTree\n");
+    let rows = listed(&harness);
+    assert!(rows.contains("assistant: \"g\"  ← active") && rows.contains("• …\n"), "{rows}");
+    harness.press("'user'");
+    assert!(listed(&harness).contains("reading the session…"), "{}", listed(&harness));
+    harness.update(Msg::TreeChanged(Box::new(whole)));
+    let rows = listed(&harness);
+    assert!(rows.contains("user: \"a\"") && !rows.contains('…'), "{rows}");
 }
 
 #[test]

@@ -82,7 +82,11 @@ fn a_lone_slash_runs_nothing() {
     assert_eq!(harness.state.editor.text(), "/");
     assert!(harness.text().contains("› /tree"), "the command that was used comes first: {}", harness.text());
     harness.press("down up enter");
-    assert_eq!(harness.take_actions(), "ReadTree\n", "an explicitly selected command runs");
+    assert_eq!(
+        harness.take_actions(),
+        "ReadFirstRows { filter: Default, around: None }\n",
+        "an explicitly selected command runs"
+    );
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn the_compaction_command_shows_and_undoes_a_compaction() {
 fn escape_cancels_reading_a_large_tree() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
-    assert_eq!(harness.take_actions(), "ReadTree\n");
+    assert_eq!(harness.take_actions(), "ReadFirstRows { filter: Default, around: None }\n");
     assert!(!harness.text().contains("Reading"), "no notice for a short wait: {}", harness.text());
     harness.state.now += 120;
     assert!(harness.state.is_animated(), "the screen must be redrawn");
