@@ -17,7 +17,7 @@ use crate::gateway::Gateway;
 
 /// Speaks the client protocol over a WebSocket.
 #[utoipa::path(get, path = "/ws", tag = "engine", operation_id = "connect",
-    responses((status = 101, description = "The connection speaks the client protocol, as docs/rpc.md describes it")))]
+    responses((status = 101, description = "The connection speaks the client protocol, as docs/protocol.md describes it")))]
 pub(crate) async fn connect(
     State(gateway): State<Arc<Gateway>>,
     Extension(RequestAccess { access, expires, revoked }): Extension<RequestAccess>,

@@ -166,13 +166,35 @@ async fn more_connections_than_allowed_are_closed() {
     }
 }
 
+/// The headers of a WebSocket.
+const UPGRADE: &str = "upgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                       sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_web_sockets_than_allowed_are_refused() {
     let server = TestServer::start(Limits { web_sockets: 0, ..Limits::default() }).await;
-    let upgrade = "connection: upgrade, close\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
-                   sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-    let response = server.exchange(server.head("GET /ws", upgrade)).await;
+    let upgrade = format!("connection: upgrade, close\r\n{UPGRADE}");
+    let response = server.exchange(server.head("GET /ws", &upgrade)).await;
     assert!(response.starts_with("HTTP/1.1 429") && response.contains("too_many_requests"), "{response}");
+}
+
+/// Like a laptop that has changed the network: its connection stays open, and it answers nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_web_socket_whose_client_answers_no_ping_ends() {
+    let server = TestServer::start(Limits { heartbeat: SHORT, ..Limits::default() }).await;
+    let mut socket = server.connect();
+    let head = server.head("GET /ws", &format!("connection: upgrade\r\n{UPGRADE}"));
+    let hello = br#"{"type":"hello","version":1}"#;
+    // A text message whose mask is zero.
+    let message = [&[0x81, 0x80 | hello.len() as u8, 0, 0, 0, 0], &hello[..]].concat();
+    let exchange = move || {
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(&message).unwrap();
+        read_to_end(&mut socket)
+    };
+    let received = tokio::task::spawn_blocking(exchange).await.unwrap();
+    assert!(received.starts_with("HTTP/1.1 101") && received.contains(r#""type":"hello""#), "{received}");
+    assert_eq!(received.matches(r#"{"type":"ping"}"#).count(), 2, "{received}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -133,25 +133,32 @@ impl ClientCommand {
     }
 }
 
-/// Where to move, and how.
+/// Where to move, and how. A misspelled field must not change where a move leads, so unknown ones are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MoveCommand {
-    /// The chosen entry; `None` means before the first entry.
+    /// The chosen entry; `null` means before the first entry.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub target_id: Option<EntryId>,
     /// Move the leaf to exactly this entry, even if it is a user message.
+    #[serde(default)]
     pub exact: bool,
     /// Summarize the branch that is left.
+    #[serde(default)]
     pub summarize: bool,
+    #[serde(default)]
     pub custom_instructions: Option<String>,
     /// Use `custom_instructions` instead of the default summary prompt, not in addition to it.
+    #[serde(default)]
     pub replace_instructions: bool,
+    #[serde(default)]
     pub label: Option<String>,
     /// Fail unless this is the current leaf; `null` means before the first entry.
-    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<EntryId>")]
     pub expected_leaf_id: Option<Option<EntryId>>,
     /// Stop a running turn first. If false, a running turn is an error.
+    #[serde(default)]
     pub stop_turn: bool,
 }
 
@@ -167,8 +174,17 @@ mod tests {
     #[test]
     fn a_move_can_expect_an_entry_or_the_beginning_or_nothing() {
         let expected = |json: &str| serde_json::from_str::<MoveCommand>(json).unwrap().expected_leaf_id;
-        assert_eq!(expected("{}"), None);
-        assert_eq!(expected(r#"{"expectedLeafId":null}"#), Some(None));
-        assert_eq!(expected(r#"{"expectedLeafId":"0000000a"}"#), Some(Some("0000000a".into())));
+        assert_eq!(expected(r#"{"targetId":null}"#), None);
+        assert_eq!(expected(r#"{"targetId":null,"expectedLeafId":null}"#), Some(None));
+        let entry = r#"{"targetId":null,"expectedLeafId":"0000000a"}"#;
+        assert_eq!(expected(entry), Some(Some("0000000a".into())));
+    }
+
+    /// Otherwise it would lead to before the first entry.
+    #[test]
+    fn a_move_without_a_target_is_refused() {
+        for json in ["{}", r#"{"targetID":"0000000a"}"#, r#"{"targetId":null,"expectedLeaf":"0000000a"}"#] {
+            assert!(serde_json::from_str::<MoveCommand>(json).is_err(), "{json}");
+        }
     }
 }

@@ -270,12 +270,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_a_command() {
+    fn every_name_is_a_command_of_the_page() {
+        let page = include_str!("../../../docs/rpc.md");
         for name in COMMAND_NAMES.iter().chain(&SessionOperation::NAMES) {
             let object = json!({ "type": name }).as_object().unwrap().clone();
             if let Err(invalid) = RpcRequest::parse(object) {
                 assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);
             }
+            assert!(page.contains(&format!("`{name}`")), "docs/rpc.md lacks {name}");
         }
     }
 

@@ -18,6 +18,7 @@ use crate::store::{StoreInner, retry_until_done};
 /// The poll intervals while other processes write, and while they do not. Both stay below the promised second.
 const ACTIVE_INTERVAL: Duration = Duration::from_millis(350);
 const IDLE_INTERVAL: Duration = Duration::from_millis(800);
+const _: () = assert!(ACTIVE_INTERVAL.as_millis() < 1000 && IDLE_INTERVAL.as_millis() < 1000);
 
 /// How long after a change to expect more changes.
 const ACTIVE_PERIOD: Duration = Duration::from_secs(10);

@@ -1,121 +1,12 @@
 //! `--mode rpc`: a program drives the real sessions of a user through pipes.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::io::Write;
 
-use osier_testkit::DamagedTexts;
 use serde_json::{Value, json};
 
-use crate::run_support::{ModelServer, osier_command};
+use crate::rpc_program::{RpcProgram, offline};
+use crate::run_support::ModelServer;
 use crate::support::{TestEnv, ids};
-
-/// A test that waits longer fails.
-const TEST_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// A program that drives `osier` through pipes.
-struct RpcProgram {
-    osier: Child,
-    input: Option<ChildStdin>,
-    lines: Receiver<String>,
-    last_id: usize,
-}
-
-impl Drop for RpcProgram {
-    fn drop(&mut self) {
-        // A test that fails must not leave the program behind.
-        let _ = self.osier.kill();
-        let _ = self.osier.wait();
-    }
-}
-
-impl RpcProgram {
-    fn start(env: &TestEnv, args: &[&str]) -> RpcProgram {
-        let mut command = osier_command(env, &[&["--mode", "rpc"], args].concat());
-        let mut osier = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (osier.stdin.take(), BufReader::new(osier.stdout.take().unwrap()));
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        RpcProgram { osier, input, lines, last_id: 0 }
-    }
-
-    fn read(&mut self) -> Value {
-        let line = self.lines.recv_timeout(TEST_TIMEOUT).expect("a line arrives");
-        serde_json::from_str(&line).unwrap()
-    }
-
-    fn send(&mut self, name: &str, mut fields: Value) -> String {
-        self.last_id += 1;
-        let id = format!("r{}", self.last_id);
-        (fields["id"], fields["type"]) = (json!(id), json!(name));
-        writeln!(self.input.as_ref().unwrap(), "{fields}").unwrap();
-        id
-    }
-
-    /// Sends a command and returns its response.
-    fn call(&mut self, name: &str, fields: Value) -> Value {
-        let id = self.send(name, fields);
-        loop {
-            let line = self.read();
-            if line["type"] == "response" && line["id"] == id.as_str() {
-                return line;
-            }
-        }
-    }
-
-    /// The data of a successful response.
-    fn data(&mut self, name: &str, fields: Value) -> Value {
-        let response = self.call(name, fields);
-        assert_eq!(response["success"], true, "{response}");
-        response["data"].clone()
-    }
-
-    /// The events up to the first of this type.
-    fn until(&mut self, last: &str) -> Vec<Value> {
-        let mut events = vec![self.read()];
-        while events.last().is_some_and(|event| event["type"] != last) {
-            events.push(self.read());
-        }
-        events
-    }
-
-    fn run_prompt(&mut self, fields: Value) -> Vec<Value> {
-        self.data("prompt", fields);
-        self.until("agent_settled")
-    }
-
-    /// The resident memory in kilobytes, and how many files are open.
-    fn resources(&self) -> (usize, usize) {
-        let process = std::path::PathBuf::from(format!("/proc/{}", self.osier.id()));
-        let status = std::fs::read_to_string(process.join("status")).unwrap();
-        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
-        (memory.unwrap().parse().unwrap(), std::fs::read_dir(process.join("fd")).unwrap().count())
-    }
-
-    /// Ends it like a power failure.
-    fn kill(mut self) {
-        self.osier.kill().unwrap();
-        self.osier.wait().unwrap();
-    }
-
-    /// Closes the input. Returns the exit code.
-    fn finish(mut self) -> i32 {
-        drop(self.input.take());
-        self.osier.wait().unwrap().code().unwrap()
-    }
-}
-
-/// A program with the model without a network.
-fn offline(env: &TestEnv) -> RpcProgram {
-    RpcProgram::start(env, &["--model", "offline"])
-}
 
 #[test]
 fn sessions_are_listed_searched_renamed_and_deleted() {
@@ -149,6 +40,8 @@ fn sessions_are_listed_searched_renamed_and_deleted() {
         deleted = program.call("delete_session", json!({ "session": other }));
     }
     assert_eq!(deleted["data"]["deleted"], true, "{deleted}");
+    let nothing = json!({ "deleted": false, "store": "", "sessions": 0, "entries": 0 });
+    assert_eq!(program.data("delete_session", json!({ "session": other })), nothing);
     assert_eq!(program.data("list_sessions", json!({}))["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(program.call("rename_session", json!({ "session": other, "name": "x" }))["success"], false);
     assert_eq!(program.finish(), 0);
@@ -312,84 +205,6 @@ fn tasks_of_sub_agents_are_events_and_the_last_ones_are_the_stored_result() {
     }
     assert!(stored[1]["summary"].as_str().unwrap().contains("marmalade"), "{batches}");
     assert_eq!(program.finish(), 0);
-}
-
-/// The memory may vary by this much, in kilobytes.
-const MEMORY_NOISE: usize = 48 << 10;
-
-#[test]
-fn ten_thousand_malformed_lines_change_nothing_and_leave_nothing_behind() {
-    let env = TestEnv::new();
-    let mut program = offline(&env);
-    program.run_prompt(json!({ "message": "say one" }));
-    let before_junk = program.data("get_entries", json!({}));
-    let lines = [
-        r#"{"id":"a","type":"get_state","sessionId":"none"}"#,
-        r#"{"id":2,"type":"navigate_tree","targetId":"none","summarize":true}"#,
-        r#"{"type":"get_entries","since":"none"}"#,
-        r#"{"type":"list_entries","session":"none","after":7,"limit":1000}"#,
-        r#"{"type":"compare","left":"none","right":{"deep":[[[["none"]]]]}}"#,
-        r#"{"type":"extension_ui_response","id":"ui-1","confirmed":true}"#,
-        r#"{"type":"switch_session","sessionPath":"none"}"#,
-        r#"{"type":"set_model","provider":"none","modelId":"none"}"#,
-    ];
-    let mut texts = DamagedTexts::new(0x05EE_D003);
-    let mut send = |program: &mut RpcProgram, count: usize| {
-        for _ in 0..count {
-            let mut line = texts.damage_one_of(&lines);
-            line.push(b'\n');
-            program.input.as_ref().unwrap().write_all(&line).unwrap();
-        }
-        program.data("get_state", json!({}))
-    };
-    send(&mut program, 2500);
-    let before = program.resources();
-    let state = send(&mut program, 7500);
-    let after = program.resources();
-    println!("memory: {} kB before, {} kB after", before.0, after.0);
-    assert!(after.0 < before.0 + MEMORY_NOISE, "{} kB, {} kB before", after.0, before.0);
-    assert_eq!(after.1, before.1, "open files");
-    assert_eq!((&state["isStreaming"], &state["messageCount"]), (&json!(false), &json!(3)), "{state}");
-    assert_eq!(program.data("get_entries", json!({})), before_junk);
-    assert_eq!(program.finish(), 0);
-}
-
-#[test]
-fn nothing_that_was_acknowledged_is_lost_when_the_program_is_killed() {
-    let server = ModelServer::new();
-    let env = server.env();
-    let mut program = RpcProgram::start(&env, &[]);
-    program.data("prompt", json!({ "message": "first" }));
-    server.next_request().reply("First reply.");
-    program.until("agent_settled");
-    let leaf = program.data("get_entries", json!({}))["leafId"].clone();
-    program.data("set_label", json!({ "entryId": leaf, "label": "good" }));
-    program.data("prompt", json!({ "message": "second" }));
-    let mut request = server.next_request();
-    request.send_text("Once upon");
-    program.until("message_update");
-    program.data("steer", json!({ "message": "queued for later" }));
-    program.kill();
-
-    let mut program = RpcProgram::start(&env, &["--continue"]);
-    let returned = program.until("extension_ui_request").pop().unwrap();
-    let expected = (&json!("set_editor_text"), &json!("queued for later"));
-    assert_eq!((&returned["method"], &returned["text"]), expected, "{returned}");
-    let texts = program.data("get_messages", json!({}))["messages"].to_string();
-    for text in ["first", "First reply.", "second"] {
-        assert!(texts.contains(text), "{texts}");
-    }
-    let tree = program.data("get_tree", json!({})).to_string();
-    assert!(tree.contains(r#""label":"good""#), "{tree}");
-    program.data("prompt", json!({ "message": "third" }));
-    let request = server.next_request();
-    let messages = request.messages();
-    assert_eq!(messages, ["user: first", "assistant: First reply.", "user: second", "user: third"]);
-    request.reply("Third reply.");
-    program.until("agent_settled");
-    assert_eq!(program.finish(), 0);
-    let verified = env.ok(&format!("verify {}", env.session_file().display()));
-    assert!(verified.ends_with("no damage found\n"), "{verified}");
 }
 
 #[test]

@@ -3,22 +3,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::pair_support::wait_for;
 use crate::run_support::{ModelRequest, ModelServer};
 use crate::server::{TestGateway, ok};
 use crate::support::strings;
-
-/// Waits until the state of a session is as wanted.
-async fn wait_for(gateway: &TestGateway, session: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    loop {
-        let state = gateway.get(&format!("{session}/state")).await;
-        if is_reached(&state) {
-            return state;
-        }
-        assert!(std::time::Instant::now() < deadline, "{state}");
-        tokio::task::yield_now().await;
-    }
-}
 
 #[tokio::test]
 async fn a_prompt_is_answered_without_a_client() {

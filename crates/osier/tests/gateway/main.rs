@@ -26,6 +26,7 @@ mod entries;
 mod faults;
 mod junk;
 mod limits;
+mod model_calls;
 mod openapi;
 mod page;
 mod pair_support;

@@ -3,7 +3,7 @@
 use osier_protocol::OpenTarget;
 use serde_json::json;
 
-use crate::pair_support::{BusyPair, follow_foreign_entries, wait_for_text};
+use crate::pair_support::{BusyPair, follow_foreign_entries, follow_foreign_turn, wait_for_text};
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
 use crate::socket_support;
@@ -35,6 +35,15 @@ async fn a_client_of_one_gateway_sees_what_the_other_stores() {
     let second = gateway.start_beside();
     let (session, _) = gateway.create_with(&["hello"]).await;
     follow_foreign_entries(&gateway, &second, &session).await;
+}
+
+#[tokio::test]
+async fn a_client_of_one_gateway_gets_the_entries_of_a_turn_of_the_other_but_no_pieces() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let second = gateway.start_beside();
+    let (session, _) = gateway.create_with(&["hello"]).await;
+    follow_foreign_turn(&model, &gateway, &second, &session).await;
 }
 
 /// The prompts that one gateway has queued belong to it. They return to the editor only if it dies.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::commands::add_team_store;
-use crate::pair_support::{BusyPair, follow_foreign_entries, wait_for_text};
+use crate::pair_support::{BusyPair, follow_foreign_entries, follow_foreign_turn, wait_for_text};
 use crate::run_support::ModelServer;
 use crate::server::{TestGateway, failed, ok};
 use crate::support::TestEnv;
@@ -27,6 +27,17 @@ async fn a_turn_belongs_to_one_gateway_and_both_show_it() {
     pair.check_lease().await;
     pair.request.reply("Hello from the first.");
     wait_for_text(&pair.second, &pair.session, "Hello from the first.").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_one_gateway_gets_the_entries_of_a_turn_of_the_other_but_no_pieces() {
+    let model = ModelServer::new();
+    let (env, _) = add_team_store(model.env()).await;
+    let first = TestGateway::start_in(env, &[]);
+    let second = first.start_beside();
+    let created = first.post("/api/sessions", json!({ "store": "team" })).await;
+    let session = format!("/api/sessions/{}", created["id"].as_str().unwrap());
+    follow_foreign_turn(&model, &first, &second, &session).await;
 }
 
 /// Sends a prompt as soon as no other gateway runs a turn.

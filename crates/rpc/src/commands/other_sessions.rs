@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use osier_protocol::engine_request::DeletedSession;
 use osier_protocol::session_operation::{NewStoredSession, SessionOperation};
 use osier_protocol::{
     ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions,
@@ -90,11 +91,17 @@ impl RpcServer {
         Ok(None)
     }
 
+    /// Deleting a session again succeeds, and says that nothing was deleted.
     pub(crate) async fn delete_session(&self, named: &str) -> CommandResult {
-        let session = self.find(named).await?;
+        let session = match self.find(named).await {
+            Err(error) if error.code == ErrorCode::SessionNotFound => {
+                return response_data(&DeletedSession::default());
+            }
+            found => found?,
+        };
         match self.engine.call(EngineRequest::DeleteSession { session }).await? {
             EngineReply::Deleted(deleted) => response_data(&deleted),
-            _ => response_data(&json!({ "deleted": false })),
+            _ => Err(unexpected_reply()),
         }
     }
 
