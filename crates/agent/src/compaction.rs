@@ -16,6 +16,7 @@ use crate::error::AgentError;
 use crate::hooks::{CompactionDecision, CompactionPreparation, ExtensionCompaction, HookEvent};
 use crate::summarizer::{Summarizer, SummaryError, extension_fields};
 use crate::tail::last_reply;
+use crate::turn::error_chain;
 
 /// Why a path is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +95,38 @@ impl AgentContext {
         focus: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<CompactionReply, AgentError> {
+        let mut from_hook = false;
+        let compacted = self.run_compaction(state, at, reason, focus, cancel, &mut from_hook).await;
+        match &compacted {
+            // Nobody asked for it.
+            Err(AgentError::NothingToCompact(_)) if reason == CompactionReason::Threshold => {}
+            Err(error) => {
+                let aborted = matches!(error, AgentError::Summary(SummaryError::Canceled));
+                let (reason, will_retry) = (reason.name(), reason.will_retry());
+                let error = error_chain(error);
+                self.observe(|| HookEvent::CompactionFailed {
+                    error,
+                    aborted,
+                    from_hook,
+                    reason,
+                    will_retry,
+                })
+                .await;
+            }
+            Ok(_) => {}
+        }
+        compacted
+    }
+
+    async fn run_compaction(
+        &self,
+        state: &SessionState,
+        at: Place,
+        reason: CompactionReason,
+        focus: Option<&str>,
+        cancel: &CancellationToken,
+        from_hook: &mut bool,
+    ) -> Result<CompactionReply, AgentError> {
         let from = state.cursor_state(self.cursor.id()).and_then(|cursor_state| cursor_state.position);
         let tree = &state.tree;
         let model = self.model_choice().await?.model;
@@ -114,7 +147,8 @@ impl AgentContext {
             details: None,
             entry: None,
         };
-        let from_hook = answer.as_ref().is_some_and(|answer| answer.compaction.is_some());
+        *from_hook = answer.as_ref().is_some_and(|answer| answer.compaction.is_some());
+        let from_hook = *from_hook;
         let (compaction, mut extra) = match answer.ok_or(SummaryError::Canceled)? {
             CompactionDecision { cancel: true, .. } => return Ok(refused),
             CompactionDecision { compaction: Some(own), .. } => {

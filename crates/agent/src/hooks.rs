@@ -53,7 +53,7 @@ pub use preparation::{
     CompactionDecision, CompactionPreparation, ExtensionCompaction, ExtensionSummary, ForkPosition,
     ForkPreparation, MoveDecision, MovePreparation, Permission, PromptDecision, PromptPreparation,
     RequestPurpose, StepChange, StepEnd, StoredPrompt, SwitchPreparation, SwitchReason, ToolCallDecision,
-    ToolResultChange, TurnChange, UserCommandDecision,
+    ToolResultChange, TurnChange, TurnSettle, UserCommandDecision,
 };
 pub use registry::{DEFAULT_TIMEOUT, Hooks, OnFailure, RegisteredHook};
 pub(crate) use request_observer::ResponseHead;
@@ -173,6 +173,11 @@ pub trait Hook: Send + Sync + Debug {
         Ok(StepChange::default())
     }
 
+    /// "agent_before_settle": a turn would end now. Asked once after each model call, and only of hooks that want it.
+    async fn before_settle(&self, _: &TurnSettle, _: &HookContext<'_>) -> HookResult<StepChange> {
+        Ok(StepChange::default())
+    }
+
     /// "user_bash": the user runs a shell command. A failure refuses the command.
     async fn before_user_command(
         &self,
@@ -198,7 +203,7 @@ pub trait Hook: Send + Sync + Debug {
     }
 
     /// Whether the hook takes part in an event that not every hook gets: `message_start`, `message_update`, `message_end`,
-    /// `tool_execution_start`, `tool_execution_update`, `tool_execution_end` or `agent_settled`.
+    /// `tool_execution_start`, `tool_execution_update`, `tool_execution_end`, `agent_before_settle` or `agent_settled`.
     fn wants(&self, _: &Session, _event: &str) -> bool {
         false
     }

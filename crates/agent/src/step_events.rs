@@ -6,7 +6,7 @@ use osier_store::LogVersion;
 use osier_tree::{EntryId, Seq};
 use serde_json::Value;
 
-use crate::hooks::{HookEvent, StepEnd};
+use crate::hooks::{HookEvent, StepEnd, TurnSettle};
 use crate::turn::{Turn, error_chain};
 
 /// The kinds of entries that hooks may propose after a step.
@@ -20,6 +20,8 @@ pub(crate) struct TurnSteps {
     count: u32,
     /// The step whose end was not announced to the hooks yet.
     open: Option<OpenStep>,
+    /// How many steps there were when the hooks were asked whether the turn may end.
+    settled: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -30,7 +32,7 @@ struct OpenStep {
 
 impl TurnSteps {
     pub(crate) fn new(start_version: LogVersion) -> TurnSteps {
-        TurnSteps { start_version, count: 0, open: None }
+        TurnSteps { start_version, count: 0, open: None, settled: None }
     }
 }
 
@@ -81,11 +83,33 @@ impl Turn {
         let ctx = agent.hook_context(leaf.as_ref(), &self.cancel);
         let decided = agent.wait_for_gate(hooks.after_step(step, &ctx), &self.cancel).await;
         let Some(StepEnd { entries, go_on, .. }) = decided else { return false };
+        self.store_decided(entries, go_on).await
+    }
+
+    /// Asks the hooks before the turn ends, once after each step. Returns whether the model must be called once more.
+    pub(crate) async fn before_settle(&mut self, outcome: TurnOutcome) -> bool {
+        let (agent, name) = (self.agent.clone(), "agent_before_settle");
+        let Some(hooks) = agent.hooks().filter(|hooks| hooks.wants(&agent.session, name)) else {
+            return false;
+        };
+        if self.steps.settled.replace(self.steps.count) == Some(self.steps.count) {
+            return false;
+        }
+        let leaf = agent.leaf_id();
+        let ctx = agent.hook_context(leaf.as_ref(), &self.cancel);
+        let settle = TurnSettle { outcome, entries: Vec::new(), go_on: false };
+        let decided = agent.wait_for_gate(hooks.before_settle(settle, &ctx), &self.cancel).await;
+        let Some(TurnSettle { entries, go_on, .. }) = decided else { return false };
+        self.store_decided(entries, go_on).await
+    }
+
+    /// Stores what hooks decided. Returns whether the model must be called once more.
+    async fn store_decided(&self, entries: Vec<Value>, go_on: bool) -> bool {
         match self.store_proposed(entries).await {
             Ok(()) => go_on && !self.cancel.is_cancelled(),
             Err(reason) => {
                 let text = format!("what hooks proposed after a step is not stored: {reason}");
-                agent.live.send(ClientEvent::Notice { text });
+                self.agent.live.send(ClientEvent::Notice { text });
                 false
             }
         }

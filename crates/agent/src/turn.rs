@@ -268,7 +268,7 @@ impl Turn {
             NextStep::StopCalls(calls, reason) => self.stop_calls(calls, reason).await?,
             NextStep::DeliverSteering => self.deliver_queued(QueueKind::Steering).await?,
             NextStep::DeliverFollowUp => self.deliver_queued(QueueKind::FollowUp).await?,
-            NextStep::Finish(finished) => match self.end_step().await {
+            NextStep::Finish(finished) => match self.end_step().await || self.before_settle(finished).await {
                 // The path does not show that a hook wants another reply.
                 true => (self.unanswered_custom, self.calls_end_turn) = (true, false),
                 false => return Ok(Some(finished)),
@@ -360,10 +360,8 @@ impl Turn {
         match compacted {
             Err(AgentError::Summary(SummaryError::Canceled)) => Ok(()),
             Err(error @ (AgentError::Summary(_) | AgentError::NothingToCompact(_))) => {
-                let error = error_chain(&error);
-                let text = format!("cannot compact the conversation: {error}");
+                let text = format!("cannot compact the conversation: {}", error_chain(&error));
                 self.agent.live.send(ClientEvent::Notice { text });
-                self.agent.observe(|| HookEvent::CompactionFailed { error }).await;
                 Ok(())
             }
             done => done,

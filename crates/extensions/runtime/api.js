@@ -1,5 +1,6 @@
 // `pi`, the argument of an extension's factory.
 
+import { events } from "osier:bus.js";
 import { call, errorMessage, handle, native, notice, report, request } from "osier:primitives.js";
 import { requireModule } from "osier:commonjs.js";
 import { createContext } from "osier:context.js";
@@ -64,32 +65,6 @@ handle("shortcut", async ({ key }, controller) => {
 	return null;
 });
 
-const bus = new Map();
-/** The bus that all extensions of a session share. Osier passes events on; payloads are copies. */
-const events = {
-	on(name, handler) {
-		const all = bus.get(name) ?? [];
-		bus.set(name, [...all, handler]);
-		if (!all.length) notice("bus.on", { name });
-		return () => bus.set(name, (bus.get(name) ?? []).filter((known) => known !== handler));
-	},
-	emit(name, data) {
-		deliver(name, data);
-		notice("bus.emit", { name, data });
-	},
-};
-function deliver(name, data) {
-	for (const handler of bus.get(name) ?? []) {
-		try {
-			const result = handler(data);
-			if (typeof result?.then === "function") result.then(undefined, report);
-		} catch (error) {
-			report(error);
-		}
-	}
-}
-handle("bus", ({ name, data }) => deliver(name, data));
-
 const later = (method, params) => {
 	request(method, params).catch((error) => report(error));
 };
@@ -135,7 +110,7 @@ export function createApi() {
 		registerMessageRenderer: (type, renderer) => registerRenderer("message", type, renderer),
 		registerCustomMessageRenderer: (type, renderer) => registerRenderer("message", type, renderer),
 		registerEntryRenderer: (type, renderer) => registerRenderer("entry", type, renderer),
-		registerToolRenderer: () => unsupported("pi.registerToolRenderer"),
+		registerToolRenderer: (resolver) => requireModule("osier:renderers.js").registerToolRenderer(resolver),
 		registerMarkdownTransformer: () => unsupported("pi.registerMarkdownTransformer"),
 		registerProvider,
 		unregisterProvider,

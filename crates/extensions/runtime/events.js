@@ -19,7 +19,7 @@ const ALIASES = {
 };
 
 /** Events of pi that Osier does not send. */
-const NOT_SENT = ["agent_before_settle", "cache_warming_decision", "context_with_system", "mcp_servers_change", "project_trust", "ui_prompt_end", "ui_prompt_start"];
+const NOT_SENT = ["cache_warming_decision", "mcp_servers_change", "project_trust"];
 const unsupported = (name) => requireModule("osier:screen.js").unsupported(name);
 
 export function on(event, handler) {
@@ -33,6 +33,22 @@ export function on(event, handler) {
 	return () => {
 		if (handlers.delete(id)) notice("off", { handler: id });
 	};
+}
+
+/** A handler may also edit the array in place. */
+const EDITED_MESSAGES = {
+	answer(event, returned, before) {
+		if (Array.isArray(returned?.messages)) return { messages: returned.messages };
+		const now = stringify(event.messages);
+		return now === before.messages ? null : { messages: event.messages };
+	},
+	before: (event) => ({ messages: stringify(event.messages) }),
+};
+
+/** Where entries are proposed: `context` is what the model would get if they were stored. It is made when it is read. */
+function completeBoundary(event) {
+	const get = () => requireModule("osier:session.js").previewContext(event.entries ?? [], event.type);
+	Object.defineProperty(event, "context", { get, enumerable: true, configurable: true });
 }
 
 /** `prepare` completes the event; `answer` is what Osier gets for the value that the handler returned. */
@@ -70,7 +86,8 @@ const ADAPTERS = {
 	},
 	session_compact_failed: {
 		prepare(event) {
-			event.errorMessage = event.error;
+			if (!event.aborted) event.errorMessage = event.error;
+			event.fromExtension = event.fromHook;
 		},
 	},
 	message_update: {
@@ -91,7 +108,15 @@ const ADAPTERS = {
 		prepare(event) {
 			event.message = entryById(event.messageEntryId)?.message;
 			event.toolResults = messagesOf(event.toolResultEntryIds);
-			event.outcome = event.message?.stopReason;
+			const { stopReason } = event.message ?? {};
+			event.outcome = stopReason === "aborted" || stopReason === "error" ? stopReason : "completed";
+			completeBoundary(event);
+		},
+	},
+	agent_before_settle: {
+		prepare(event) {
+			event.outcome = { cancelled: "aborted", failed: "error" }[event.outcome] ?? "completed";
+			completeBoundary(event);
 		},
 	},
 	before_agent_start: {
@@ -102,15 +127,8 @@ const ADAPTERS = {
 			return { ...plain(returned), sections: stringify(sections) === before ? undefined : sections };
 		},
 	},
-	context: {
-		// A handler may edit the array in place.
-		answer(event, returned, before) {
-			if (Array.isArray(returned?.messages)) return { messages: returned.messages };
-			const now = stringify(event.messages);
-			return now === before.messages ? null : { messages: event.messages };
-		},
-		before: (event) => ({ messages: stringify(event.messages) }),
-	},
+	context: EDITED_MESSAGES,
+	context_with_system: EDITED_MESSAGES,
 	tool_call: {
 		answer: (event, returned) => ({ ...plain(returned), input: event.input }),
 	},

@@ -38,6 +38,14 @@ export const modelRegistry = {
 	getAvailable: all,
 	find: (provider, id) => all().find((model) => model.provider === provider && model.id === id),
 	findOfType: (type, provider, id) => (type === "chat" ? modelRegistry.find(provider, id) : undefined),
+	getModelOfType: (type, provider, id) => modelRegistry.findOfType(type, provider, id),
+	getModelsOfType: (type) => (type === "chat" ? all() : []),
+	getAvailableOfType: (type) => (type === "chat" ? all() : []),
+	registerProvider: (...args) => requireModule("osier:providers.js").registerProvider(...args),
+	unregisterProvider: (name) => requireModule("osier:providers.js").unregisterProvider(name),
+	getRegisteredProviderIds: () => requireModule("osier:providers.js").providerNames(),
+	getRegisteredProviderConfig: (name) => requireModule("osier:providers.js").providerConfig(name),
+	getRegisteredNativeProvider: () => undefined,
 	getProvider: (name) => {
 		const models = all().filter((model) => model.provider === name);
 		return models.length ? { id: name, name, models } : undefined;

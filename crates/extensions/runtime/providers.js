@@ -5,7 +5,9 @@ import { handle, notice, report } from "osier:primitives.js";
 
 const providers = new Map();
 
-const plainModel = ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens }) => ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens });
+const plainModel = ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens, compat, thinkingLevelMap }) => ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens, compat, thinkingLevelMap });
+/** Osier calls models of these kinds. */
+const isChat = ({ type }) => type === undefined || type === "chat";
 
 /** `registerProvider(name, config)`, or one object with everything. */
 export function registerProvider(first, second) {
@@ -17,6 +19,10 @@ export function registerProvider(first, second) {
 	for (const field of ["oauth", "images", "classifiers"]) {
 		if (config[field]) requireModule("osier:screen.js").unsupported(`pi.registerProvider: ${field}`);
 	}
+	const own = config.models ?? [];
+	for (const [field, isLost] of [["headers", ({ headers }) => headers], ["baseUrl", ({ baseUrl }) => baseUrl && config.baseUrl && baseUrl !== config.baseUrl], ["type", (model) => !isChat(model)]]) {
+		if (own.some(isLost)) requireModule("osier:screen.js").unsupported(`pi.registerProvider: models.${field}`);
+	}
 	announce(name, config);
 	if (typeof config.refreshModels === "function") refreshProvider(name).catch(report);
 }
@@ -25,15 +31,18 @@ function announce(name, { name: shownName, baseUrl, apiKey, api, headers, authHe
 	notice("registerProvider", {
 		id: name,
 		name: shownName,
-		baseUrl,
+		baseUrl: baseUrl ?? models?.find((model) => model.baseUrl)?.baseUrl,
 		apiKey,
 		api,
 		headers,
 		authHeader: !!authHeader,
-		models: models?.map(plainModel),
+		models: models?.filter(isChat).map(plainModel),
 		streams: typeof streamSimple === "function",
 	});
 }
+
+export const providerNames = () => [...providers.keys()];
+export const providerConfig = (name) => providers.get(name);
 
 /** Asks a provider for its models, which replace those that it had. */
 async function refreshProvider(name) {

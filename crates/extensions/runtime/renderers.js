@@ -23,6 +23,29 @@ export function setToolFinder(find) {
 	findTool = find;
 }
 
+/** Functions that choose how calls are drawn, also those of built-in tools. The first one decides, and may ask the next ones. */
+const resolvers = [];
+const BUILT_IN = ["bash", "edit", "find", "grep", "ls", "read", "write"];
+const announced = new Set();
+export function registerToolRenderer(resolver) {
+	if (typeof resolver !== "function") throw new TypeError("pi.registerToolRenderer needs a function");
+	resolvers.push(resolver);
+	requireModule("osier:tools.js").onToolRegistered(announceTool);
+	for (const name of BUILT_IN) announceTool(name);
+}
+/** Tells Osier that this extension draws the calls of a tool. */
+function announceTool(name) {
+	if (!resolvers.length || announced.has(name)) return;
+	const drawn = renderersOf(name);
+	if (!drawn?.renderCall && !drawn?.renderResult) return;
+	announced.add(name);
+	notice("registerRenderer", { target: "tool", name, ownShell: drawn.renderShell === "self" });
+}
+function renderersOf(name) {
+	const next = (at) => (at < resolvers.length ? resolvers[at](name, () => next(at + 1)) : findTool(name));
+	return next(0);
+}
+
 /** What is known about calls: their state, components, and the last lines that a client asked for. */
 const calls = new Map();
 /** More calls than a screen shows. */
@@ -85,7 +108,7 @@ function draw(name, columns, create) {
 
 function renderCall(request) {
 	const { subject, columns, expanded } = request;
-	const tool = findTool(subject.name);
+	const tool = renderersOf(subject.name);
 	const call = callOf(subject.call);
 	call.request = request;
 	const stored = subject.result ? entryById(subject.result)?.message : undefined;

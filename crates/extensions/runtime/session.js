@@ -92,11 +92,25 @@ export const sessionManager = {
 		// pi stores no system prompt, so its extensions do not expect one.
 		return { ...context, messages: context.messages.filter(({ role }) => role !== "system") };
 	},
-	buildContextEntries: () => {
-		const { leafId } = sync();
-		return requireModule("osier:modules/pi-coding-agent/conversation.js").compactedPath(path(leafId));
-	},
+	buildContextEntries: () => conversation().compactedPath(currentPath()),
+	buildSessionProjection: () => conversation().projectPath(currentPath()),
+	getEntryCount: () => sync().entries.length,
+	usesDefaultSessionDir: () => true,
 };
+const conversation = () => requireModule("osier:modules/pi-coding-agent/conversation.js");
+const currentPath = () => path(sync().leafId);
+
+/** What the model would get if these entries were stored. Queued prompts are not among the messages. */
+export function previewContext(drafts, boundary) {
+	const proposed = drafts.map((draft, at) => ({ ...draft, id: `draft-${at}`, timestamp: new Date().toISOString() }));
+	const { entries, messages } = conversation().projectPath([...currentPath(), ...proposed]);
+	const llmMessages = conversation().convertToLlm(messages);
+	const endsWithReply = llmMessages.at(-1)?.role === "assistant";
+	const { hasPendingMessages } = call("agent.state", {});
+	const canContinue = (llmMessages.length > 0 && !endsWithReply) || (hasPendingMessages && (boundary === "turn_end" || endsWithReply));
+	return { contextEntries: entries, contextMessages: messages, llmMessages, pendingMessages: [], canContinue };
+}
+
 // Writing. Appended entries are stored when these return.
 const append = (entry) => call("session.append", entry);
 Object.assign(sessionManager, {
@@ -106,6 +120,7 @@ Object.assign(sessionManager, {
 		append({ type: "custom_message", customType: String(customType), content, display: display !== false, details }),
 	appendCompaction: (summary, firstKeptEntryId, tokensBefore, details, fromHook) =>
 		append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details, fromHook }),
+	appendContextEdit: (targetId, replacement) => append({ type: "context_edit", targetId, replacement }),
 	appendThinkingLevelChange: (thinkingLevel) => append({ type: "thinking_level_change", thinkingLevel }),
 	appendModelChange: (provider, modelId) => append({ type: "model_change", provider, modelId }),
 	appendSessionInfo: (name) => call("session.rename", { name: String(name) }),

@@ -7,6 +7,12 @@ import { handle, notice, request } from "osier:primitives.js";
 const tools = new Map();
 const renders = (tool) => typeof tool.renderCall === "function" || typeof tool.renderResult === "function";
 
+/** `renderers.js` sets it. */
+let toolRegistered = () => {};
+export function onToolRegistered(run) {
+	toolRegistered = run;
+}
+
 export function registerTool(definition) {
 	const { name, execute, parameters } = definition ?? {};
 	if (typeof name !== "string" || !name) throw new Error("A tool needs a name");
@@ -16,6 +22,7 @@ export function registerTool(definition) {
 	}
 	tools.set(name, definition);
 	if (renders(definition)) requireModule("osier:renderers.js").setToolFinder((known) => tools.get(known));
+	toolRegistered(name);
 	notice("registerTool", {
 		name,
 		label: definition.label ?? name,
@@ -24,6 +31,10 @@ export function registerTool(definition) {
 		promptSnippet: definition.promptSnippet,
 		promptGuidelines: definition.promptGuidelines,
 		sequential: definition.executionMode === "sequential",
+		exposure: definition.exposure,
+		namespace: definition.namespace,
+		annotations: definition.annotations,
+		startsInactive: definition.defaultActive === false,
 		renders: renders(definition),
 		ownShell: definition.renderShell === "self",
 	});

@@ -2,6 +2,7 @@
 
 mod action_queue;
 mod branching;
+mod bus;
 mod calls;
 mod editor_calls;
 mod events;
@@ -22,6 +23,7 @@ mod process;
 mod process_group;
 mod program_run;
 mod programs;
+mod provider_compat;
 mod provider_stream;
 mod providers;
 mod renderers;
@@ -33,6 +35,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod toolbox;
+mod transcript;
 mod turn_gates;
 mod ui_calls;
 

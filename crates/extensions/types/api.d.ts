@@ -42,9 +42,15 @@ declare module "@earendil-works/pi-coding-agent" {
 		description: string;
 		parameters: TSchema;
 		promptGuidelines?: string[];
-		exposure: "direct";
+		exposure: ToolExposure;
+		namespace?: any;
+		annotations?: any;
 		sourceInfo: SourceInfo;
 	}
+	export type ToolExposure = "direct" | "model-only" | "codemode" | "deferred" | "hidden";
+	export type ToolRenderers = Pick<ToolDefinition<any, any>, "renderShell" | "renderCall" | "renderResult">;
+	/** Chooses how calls of a tool are drawn. `next` is what draws them otherwise. */
+	export type ToolRendererResolver = (toolName: string, next: () => ToolRenderers | undefined) => ToolRenderers | undefined;
 	export type ToolExecutionMode = "parallel" | "sequential";
 	export interface ToolRenderContext<S = any, A = any> {
 		args: A;
@@ -71,8 +77,12 @@ declare module "@earendil-works/pi-coding-agent" {
 		parameters: S;
 		promptSnippet?: string;
 		promptGuidelines?: string[];
-		/** No effect: the tools of an extension run alone. */
+		/** Calls of extensions run in parallel, unless a tool is `sequential`. */
 		executionMode?: ToolExecutionMode;
+		/** The model gets only tools that are `direct` or `model-only`, unless `setActiveTools` names them. */
+		exposure?: ToolExposure;
+		/** `false`: the model gets the tool when `setActiveTools` names it. */
+		defaultActive?: boolean;
 		renderShell?: "default" | "self";
 		prepareArguments?(args: unknown): any;
 		execute(toolCallId: string, params: Static<S>, signal: AbortSignal | undefined, onUpdate: ((partial: AgentToolResult<any>) => void) | undefined, ctx: ExtensionContext): Promise<AgentToolResult<D>>;
@@ -137,6 +147,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		registerMessageRenderer<T = any>(customType: string, renderer: MessageRenderer<T>): void;
 		/** @deprecated The old name of `registerMessageRenderer`. */
 		registerCustomMessageRenderer<T = any>(customType: string, renderer: MessageRenderer<T>): void;
+		registerToolRenderer(resolver: ToolRendererResolver): void;
 		registerEntryRenderer<T = any>(customType: string, renderer: (entry: CustomEntry<T>, options: { expanded: boolean; [other: string]: any }, theme: Theme) => Component | undefined): void;
 		registerProvider(name: string, config: ProviderConfig): void;
 		registerProvider(provider: { id: string; [other: string]: any }): void;

@@ -152,13 +152,64 @@ declare module "@earendil-works/pi-coding-agent" {
 		details?: unknown;
 		isError?: boolean;
 	}
-	export interface TurnEndEvent {
+	export type AgentActivityOutcome = "completed" | "aborted" | "error";
+	/** An entry that a handler proposes. It has no id yet. */
+	export type SessionBoundaryDraft = { type: "custom" | "custom_message" | "context_edit" | "compaction"; [field: string]: any };
+	export interface ProjectedSessionEntry {
+		sourceEntry: SessionEntry;
+		/** What the model gets of it. */
+		messages: AgentMessage[];
+	}
+	/** What the model would get if the proposed entries were stored. */
+	export interface BoundaryContextPreview {
+		contextEntries: ProjectedSessionEntry[];
+		contextMessages: AgentMessage[];
+		llmMessages: AgentMessage[];
+		/** Empty: Osier does not show queued prompts here. */
+		pendingMessages: AgentMessage[];
+		canContinue: boolean;
+	}
+	export interface BoundaryState {
+		/** What handlers proposed so far. */
+		entries: SessionBoundaryDraft[];
+		continue: boolean;
+		readonly context: BoundaryContextPreview;
+		outcome: AgentActivityOutcome;
+	}
+	export interface BoundaryResult {
+		entries?: SessionBoundaryDraft[];
+		/** Calls the model once more. */
+		continue?: boolean;
+	}
+	export interface TurnEndEvent extends BoundaryState {
 		type: "turn_end";
 		turnIndex: number;
 		message: AssistantMessage;
 		toolResults: ToolResultMessage[];
-		[other: string]: any;
+		messageEntryId: string;
+		toolResultEntryIds: string[];
 	}
+	export interface AgentBeforeSettleEvent extends BoundaryState {
+		type: "agent_before_settle";
+	}
+	export interface SessionCompactFailedEvent {
+		type: "session_compact_failed";
+		reason: "manual" | "threshold" | "overflow";
+		/** Missing if the compaction was canceled. */
+		errorMessage?: string;
+		aborted: boolean;
+		willRetry: boolean;
+		fromExtension: boolean;
+	}
+	/** Osier waits for the user, or no longer does. */
+	export interface UIPromptEvent<T extends string> {
+		type: T;
+		reason: "ui_prompt";
+		kind: "select" | "confirm" | "input" | "editor" | "custom";
+		title?: string;
+	}
+	export type UIPromptStartEvent = UIPromptEvent<"ui_prompt_start">;
+	export type UIPromptEndEvent = UIPromptEvent<"ui_prompt_end">;
 	export interface ModelSelectEvent {
 		type: "model_select";
 		model: Model<any>;
@@ -193,7 +244,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "session_tree", handler: ExtensionHandler<SessionTreeEvent>): () => void;
 		on(event: "session_before_compact", handler: ExtensionHandler<SessionBeforeCompactEvent, SessionBeforeCompactResult>): () => void;
 		on(event: "session_compact", handler: ExtensionHandler<SessionCompactEvent>): () => void;
-		on(event: "session_compact_failed", handler: ExtensionHandler<{ type: "session_compact_failed"; errorMessage: string; [other: string]: any }>): () => void;
+		on(event: "session_compact_failed", handler: ExtensionHandler<SessionCompactFailedEvent>): () => void;
 		on(event: "session_before_fork", handler: ExtensionHandler<SessionBeforeForkEvent, CancelResult & { skipConversationRestore?: boolean }>): () => void;
 		on(event: "session_fork", handler: ExtensionHandler<SessionForkEvent>): () => void;
 		on(event: "session_before_switch", handler: ExtensionHandler<SessionBeforeSwitchEvent, CancelResult>): () => void;
@@ -205,8 +256,11 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "agent_end", handler: ExtensionHandler<{ type: "agent_end"; messages: AgentMessage[] }>): () => void;
 		on(event: "agent_settled", handler: ExtensionHandler<{ type: "agent_settled"; aborted: boolean }>): () => void;
 		on(event: "turn_start", handler: ExtensionHandler<{ type: "turn_start"; turnIndex: number; timestamp: number }>): () => void;
-		on(event: "turn_end", handler: ExtensionHandler<TurnEndEvent, { entries?: any[]; continue?: boolean }>): () => void;
+		on(event: "turn_end", handler: ExtensionHandler<TurnEndEvent, BoundaryResult>): () => void;
+		on(event: "agent_before_settle", handler: ExtensionHandler<AgentBeforeSettleEvent, BoundaryResult>): () => void;
 		on(event: "context", handler: ExtensionHandler<ContextEvent, ContextEventResult>): () => void;
+		/** The system prompt and the tools are messages of the role `system`. What the handler returns is sent. */
+		on(event: "context_with_system", handler: ExtensionHandler<{ type: "context_with_system"; messages: any[] }, { messages?: any[] }>): () => void;
 		/** `payload` is the body of the request in the form of the provider. What the handler returns replaces it. */
 		on(event: "before_provider_request", handler: ExtensionHandler<{ type: "before_provider_request"; payload: any }, unknown>): () => void;
 		on(event: "before_provider_headers", handler: ExtensionHandler<{ type: "before_provider_headers"; headers: Record<string, string | null> }>): () => void;
@@ -224,6 +278,8 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "thinking_level_select", handler: ExtensionHandler<{ type: "thinking_level_select"; level: ThinkingLevel; previousLevel: ThinkingLevel }>): () => void;
 		on(event: "user_bash", handler: ExtensionHandler<UserBashEvent, UserBashEventResult>): () => void;
 		on(event: "resources_discover", handler: ExtensionHandler<{ type: "resources_discover"; cwd: string; reason: "startup" | "reload" }, { skillPaths?: string[]; promptPaths?: string[]; themePaths?: string[] }>): () => void;
+		on(event: "ui_prompt_start", handler: ExtensionHandler<UIPromptStartEvent>): () => void;
+		on(event: "ui_prompt_end", handler: ExtensionHandler<UIPromptEndEvent>): () => void;
 		on(event: "project_trust", handler: ExtensionHandler<ProjectTrustEvent, ProjectTrustEventResult>): () => void;
 		/** @deprecated The old name of `session_before_compact`. */
 		on(event: "before_compact", handler: ExtensionHandler<SessionBeforeCompactEvent, SessionBeforeCompactResult>): () => void;

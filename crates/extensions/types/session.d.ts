@@ -104,6 +104,8 @@ declare module "@earendil-works/pi-coding-agent" {
 		getSessionName(): string | undefined;
 		getCwd(): string;
 		buildContextEntries(): SessionEntry[];
+		buildSessionProjection(): { entries: ProjectedSessionEntry[]; messages: AgentMessage[]; thinkingLevel: string; model: { provider: string; modelId: string } | null };
+		getEntryCount(): number;
 		buildSessionContext(): { messages: AgentMessage[]; [other: string]: any };
 		/** @deprecated The old name of `getLeafId`. */
 		getLeafUuid(): string | null;

@@ -10,7 +10,7 @@ use super::event::HookEvent;
 use super::preparation::{
     CompactionDecision, CompactionPreparation, ForkPreparation, MoveDecision, MovePreparation, Permission,
     PromptDecision, PromptPreparation, RequestPurpose, StepChange, StepEnd, StoredPrompt, SwitchPreparation,
-    ToolCallDecision, TurnChange, UserCommandDecision,
+    ToolCallDecision, TurnChange, TurnSettle, UserCommandDecision,
 };
 use super::registry::{Hooks, RegisteredHook};
 use super::{HookContext, HookError, HookResult};
@@ -222,6 +222,17 @@ impl Hooks {
             step.go_on = go_on.unwrap_or(step.go_on);
         }
         step
+    }
+
+    /// What to store before a turn ends, and whether to go on instead.
+    pub(crate) async fn before_settle(&self, mut settle: TurnSettle, ctx: &HookContext<'_>) -> TurnSettle {
+        for hook in self.iter() {
+            let answer = hook.ask("agent_before_settle", ctx, hook.hook.before_settle(&settle, ctx)).await;
+            let StepChange { entries, go_on } = answer.unwrap_or_default();
+            settle.entries = entries.unwrap_or(settle.entries);
+            settle.go_on = go_on.unwrap_or(settle.go_on);
+        }
+        settle
     }
 
     /// The first hook that does not want the command to run decides.

@@ -52,9 +52,16 @@ pub enum HookEvent {
     },
     #[serde(rename = "session_compact")]
     Compacted { compaction_entry: EntryId, from_hook: bool, reason: &'static str, will_retry: bool },
-    /// A path was not compacted, because of an error.
+    /// A path was not compacted, because of an error or because the user canceled it.
     #[serde(rename = "session_compact_failed")]
-    CompactionFailed { error: String },
+    CompactionFailed {
+        error: String,
+        aborted: bool,
+        /// A hook wrote the summary.
+        from_hook: bool,
+        reason: &'static str,
+        will_retry: bool,
+    },
     /// A turn begins. Its prompt is stored.
     #[serde(rename = "agent_start")]
     TurnStarted,

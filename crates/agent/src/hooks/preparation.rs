@@ -1,6 +1,6 @@
 //! What gates are asked, and what they answer. Entries are given by id; a hook reads them from the session.
 
-use osier_protocol::{CustomMessage, Image, PromptTiming};
+use osier_protocol::{CustomMessage, Image, PromptTiming, TurnOutcome};
 use osier_tools::ResultBlock;
 use osier_tools::user_bash::BashExecution;
 use osier_tree::abandoned_branch::AbandonedBranch;
@@ -240,7 +240,19 @@ pub struct StepEnd {
     pub go_on: bool,
 }
 
-/// What a hook changes in a [`StepEnd`]. A field that is given replaces what was proposed before.
+/// A turn has nothing left to do, and ends unless a hook wants another model call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnSettle {
+    pub outcome: TurnOutcome,
+    /// The entries to store now, as hooks proposed them so far, without ids.
+    pub entries: Vec<Value>,
+    /// Call the model once more.
+    #[serde(rename = "continue")]
+    pub go_on: bool,
+}
+
+/// What a hook changes in a [`StepEnd`] or a [`TurnSettle`]. A field that is given replaces what was proposed before.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct StepChange {

@@ -11,6 +11,7 @@ export * from "osier:modules/pi-coding-agent/conversation.js";
 export * from "osier:modules/pi-coding-agent/built-in-tools.js";
 export * from "osier:modules/pi-coding-agent/components.js";
 export * from "osier:modules/pi-coding-agent/diff.js";
+export * from "osier:modules/pi-coding-agent/settings.js";
 export * from "osier:modules/pi-coding-agent/skills.js";
 export {
 	collectEntriesForBranchSummary, compact, DEFAULT_COMPACTION_SETTINGS, estimateContextTokens, findCutPoint, findTurnStartIndex, generateBranchSummary,
@@ -85,48 +86,6 @@ export class SessionManager {
 	static current = () => sessionManager;
 }
 
-/** An extension sees no settings of Osier. These are its own, for as long as it runs. */
-export class SettingsManager {
-	#values;
-	constructor(values = {}) {
-		this.#values = { ...values };
-	}
-	static create() {
-		return new SettingsManager();
-	}
-	static inMemory(values) {
-		return new SettingsManager(values);
-	}
-	getGlobalSettings() {
-		return { ...this.#values };
-	}
-	getProjectSettings() {
-		return {};
-	}
-	applyOverrides(values) {
-		Object.assign(this.#values, values);
-	}
-	async reload() {}
-	async flush() {}
-	getDefaultProvider() {
-		return undefined;
-	}
-	getDefaultModel() {
-		return undefined;
-	}
-	getTheme() {
-		return undefined;
-	}
-	getCompactionSettings() {
-		return { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
-	}
-	getShellPath() {
-		return undefined;
-	}
-	getShellCommandPrefix() {
-		return undefined;
-	}
-}
 export const getShellConfig = () => ({ shell: "/bin/sh", args: ["-c"] });
 export const getPackageDir = () => environment().agentDir;
 

@@ -8,8 +8,8 @@ use osier_protocol::{ExtensionEvent, RenderTarget};
 use osier_tools::ResultBlock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::extension::{Extension, TimeLimit};
@@ -17,7 +17,7 @@ use super::flood::{MAX_OPEN_BYTES, MAX_OPEN_CALLS};
 use super::process::{ProcessRun, RequestResult};
 use super::screen::ExtensionPlace;
 use super::session::{ProcessNumber, SessionExtensions};
-use super::{editor_calls, exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
+use super::{bus, editor_calls, exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
 use crate::frame::{Failure, Frame, Outcome, null, to_raw};
 use crate::grants::Grant;
 
@@ -199,6 +199,9 @@ impl SessionExtensions {
             "on" | "off" | "registerCommand" | "registerTool" | "registerShortcut" | "registerFlag"
             | "registerProvider" | "unregisterProvider" | "registerRenderer" | "bus.on" => {
                 self.check_provider_name(extension, method, params)?;
+                if method == "registerTool" {
+                    self.activate_if_new(&read_params(params)?);
+                }
                 register(extension, method, params)?;
                 self.follow_if_wanted();
                 if let Some(event) = shown_registration(extension, method, params)? {
@@ -220,6 +223,7 @@ impl SessionExtensions {
             "provider.events" => self.receive_provider_events(extension, read_params(params)?),
             "tool.update" => self.update_tool(extension, &read_params(params)?),
             "bus.emit" => self.emit(extension, &read_params(params)?),
+            "bus.call" => self.call_function(extension, read_params(params)?),
             "program.write" | "program.closeInput" | "program.kill" => {
                 programs::order(self, extension, method, params)?;
             }
@@ -250,16 +254,6 @@ impl SessionExtensions {
                 Err(Failure::new(format!("{} already registered the provider {id}", other.path.display())))
             }
             None => Ok(()),
-        }
-    }
-
-    /// Passes an event of the bus on to the other extensions.
-    fn emit(&self, from: &Arc<Extension>, event: &BusEvent) {
-        for extension in self.all().iter().filter(|extension| !Arc::ptr_eq(extension, from)) {
-            let listens = extension.registrations().bus.contains(&event.name);
-            if listens {
-                extension.notice("bus", &json!({ "name": event.name, "data": event.data }));
-            }
         }
     }
 
@@ -343,13 +337,6 @@ struct LogLine {
 }
 
 #[derive(Debug, Deserialize)]
-struct BusEvent {
-    name: String,
-    #[serde(default)]
-    data: Value,
-}
-
-#[derive(Debug, Deserialize)]
 struct ToolUpdate {
     token: u64,
     partial: PartialResult,
@@ -382,9 +369,12 @@ struct ShortcutRegistration {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct RendererRegistration {
     target: RenderTarget,
     name: String,
+    #[serde(default)]
+    own_shell: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -415,8 +405,8 @@ fn shown_registration(
             command.completes.then_some(ExtensionEvent::SetAutocomplete { source, removed })
         }
         "registerRenderer" => {
-            let RendererRegistration { target, name } = read_params(params)?;
-            Some(ExtensionEvent::SetRenderer { target, name, own_shell: false, removed })
+            let RendererRegistration { target, name, own_shell } = read_params(params)?;
+            Some(ExtensionEvent::SetRenderer { target, name, own_shell, removed })
         }
         "registerTool" => {
             let tool: super::extension::RegisteredTool = read_params(params)?;
@@ -455,7 +445,7 @@ fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<()
             registrations.shortcuts.push(key);
         }
         "registerRenderer" => {
-            let RendererRegistration { target, name } = read_params(params)?;
+            let RendererRegistration { target, name, .. } = read_params(params)?;
             registrations.renderers.push((target, name));
         }
         "registerFlag" => {
@@ -488,6 +478,7 @@ async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
         "ui.component" => ui_calls::component(&call).await.map(|closed| to_raw(&closed)),
         "models.list" => Ok(to_raw(&model_calls::list(&call))),
         "models.complete" => model_calls::complete(&call).await.map(|message| to_raw(&message)),
+        "bus.emitNow" => bus::emit_now(&call).await.map(|calls| to_raw(&calls)),
         "tools.run" => toolbox::run_built_in(&call).await.map(|result| to_raw(&result)),
         "program.start" => programs::start(&call).map(|started| to_raw(&started)),
         "program.run" => programs::run(&call).await.map(|result| to_raw(&result)),

@@ -105,6 +105,8 @@ pub(crate) struct Extension {
     pub(crate) open_dialogs: AtomicUsize,
     /// Its code waits for a move or a fork, and can answer nothing.
     pub(crate) is_waiting: AtomicBool,
+    /// Its code waits until others handled an event of the bus.
+    pub(crate) emits: AtomicBool,
     /// It must be loaded, because it never was, or because its process has ended.
     is_to_load: AtomicBool,
     pub(crate) actions: ActionQueue,
@@ -159,12 +161,34 @@ pub(crate) struct RegisteredTool {
     /// Its calls run alone.
     #[serde(default)]
     pub(crate) sequential: bool,
+    /// Who may call it: `direct` if it is missing.
+    #[serde(default)]
+    pub(crate) exposure: Option<String>,
+    /// Its group, and what it does, as it says itself.
+    #[serde(default)]
+    pub(crate) namespace: Option<Value>,
+    #[serde(default)]
+    pub(crate) annotations: Option<Value>,
+    /// The model gets it only after an extension activates it.
+    #[serde(default)]
+    starts_inactive: bool,
     /// It draws its calls or their results.
     #[serde(default)]
     pub(crate) renders: bool,
     /// It also draws what usually surrounds a call.
     #[serde(default)]
     pub(crate) own_shell: bool,
+}
+
+impl RegisteredTool {
+    pub(crate) fn exposure(&self) -> &str {
+        self.exposure.as_deref().unwrap_or("direct")
+    }
+
+    /// Whether the model gets it without further ado.
+    pub(crate) fn starts_active(&self) -> bool {
+        !self.starts_inactive && matches!(self.exposure(), "direct" | "model-only")
+    }
 }
 
 impl Extension {
@@ -190,6 +214,7 @@ impl Extension {
             last: Mutex::default(),
             open_dialogs: AtomicUsize::new(0),
             is_waiting: AtomicBool::new(false),
+            emits: AtomicBool::new(false),
             is_to_load: AtomicBool::new(true),
             actions: ActionQueue::default(),
             time_limits: Mutex::default(),

@@ -8,7 +8,7 @@ use osier_agent::hooks::{
     CommandDecision, CommandLine, CompactionDecision, CompactionPreparation, ForkPreparation, Hook,
     HookCommand, HookContext, HookEvent, HookResult, MoveDecision, MovePreparation, Permission,
     PromptDecision, PromptPreparation, RequestPurpose, StepChange, StepEnd, StoredPrompt, SwitchPreparation,
-    ToolCallDecision, ToolResultChange, TurnChange, UserCommandDecision,
+    ToolCallDecision, ToolResultChange, TurnChange, TurnSettle, UserCommandDecision,
 };
 use osier_agent::{AgentModels, PromptLibrary};
 use osier_model::{Message, Request};
@@ -259,10 +259,15 @@ impl Hook for ExtensionHost {
     async fn before_request(
         &self,
         request: &Request,
-        _: RequestPurpose,
+        purpose: RequestPurpose,
         ctx: &HookContext<'_>,
     ) -> HookResult<Option<Request>> {
         let (extensions, name) = (self.extensions(ctx).await, "before_provider_request");
+        let edited = match purpose {
+            RequestPurpose::Reply => extensions.edit_transcript(request, ctx).await,
+            RequestPurpose::Summary => None,
+        };
+        let request = edited.as_ref().unwrap_or(request);
         let mut changed: Option<Value> = None;
         for handler in extensions.handlers(name) {
             let payload = changed.clone().unwrap_or_else(|| request_payload(request));
@@ -277,7 +282,8 @@ impl Hook for ExtensionHost {
             changed = Some(answer["payload"].clone());
         }
         // It was read before without an error.
-        Ok(changed.and_then(|payload| read_payload(request, &payload).ok()))
+        let changed = changed.and_then(|payload| read_payload(request, &payload).ok());
+        Ok(changed.or(edited))
     }
 
     async fn before_tool_call(&self, call: &ToolCall, ctx: &HookContext<'_>) -> HookResult<ToolCallDecision> {
@@ -341,7 +347,11 @@ impl Hook for ExtensionHost {
     }
 
     async fn after_step(&self, step: &StepEnd, ctx: &HookContext<'_>) -> HookResult<StepChange> {
-        Ok(self.extensions(ctx).await.after_step(step, ctx).await)
+        Ok(self.extensions(ctx).await.ask_at_boundary("turn_end", json!(step), ctx).await)
+    }
+
+    async fn before_settle(&self, settle: &TurnSettle, ctx: &HookContext<'_>) -> HookResult<StepChange> {
+        Ok(self.extensions(ctx).await.ask_at_boundary("agent_before_settle", json!(settle), ctx).await)
     }
 
     async fn before_user_command(

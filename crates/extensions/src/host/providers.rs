@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use osier_agent::{AgentModels, ModelLookup};
 use osier_model::{
-    Api, CancellationToken, DeltaStream, Environment, KeySource, LookupError, Model, ModelInfo, ModelRouter,
-    ModelSpec, OneOrMany, Price, ProviderSpec, Registry, Request, ThinkingSpec,
+    Api, CancellationToken, CompatSpec, DeltaStream, Environment, KeySource, LookupError, Model, ModelInfo,
+    ModelRouter, ModelSpec, OneOrMany, Price, ProviderSpec, Registry, Request,
 };
 use serde::Deserialize;
 
 use super::LoadingSession;
 use super::extension::Extension;
+use super::provider_compat::{self, RegisteredCompat, ThinkingLevelMap};
 use super::provider_stream;
 use super::session::SessionExtensions;
 use crate::frame::Failure;
@@ -61,6 +62,10 @@ struct RegisteredModel {
     context_window: Option<f64>,
     #[serde(default)]
     max_tokens: Option<f64>,
+    #[serde(default)]
+    compat: RegisteredCompat,
+    #[serde(default)]
+    thinking_level_map: ThinkingLevelMap,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -120,7 +125,7 @@ impl RegisteredProvider {
             api_key_command,
             headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect(),
             any_model: Some(false),
-            models: self.models.iter().flatten().map(|model| model.spec(self.streams)).collect(),
+            models: self.models.iter().flatten().map(|model| model.spec(api)).collect(),
             ..ProviderSpec::default()
         }
     }
@@ -141,18 +146,26 @@ impl RegisteredProvider {
 }
 
 impl RegisteredModel {
-    fn spec(&self, streams: bool) -> ModelSpec {
+    /// With the protocol of its provider.
+    fn spec(&self, provider: Option<Api>) -> ModelSpec {
+        let streams = provider == Some(Api::Extension);
+        let own = self.api.as_deref().and_then(parse_api).filter(|_| !streams);
+        let api = own.or(provider).unwrap_or(Api::OpenaiCompletions);
         let ModelCost { input, output, cache_read, cache_write } = self.cost.clone();
         let count = |number: Option<f64>| number.filter(|number| *number >= 1.0).map(|number| number as u64);
         ModelSpec {
             id: self.id.clone(),
             name: self.name.clone(),
-            api: if streams { Some(Api::Extension) } else { self.api.as_deref().and_then(parse_api) },
+            api: if streams { Some(Api::Extension) } else { own },
             context_window: count(self.context_window),
             max_output: count(self.max_tokens),
             price: Some(Price { input, output, cache_read, cache_write, ..Price::default() }),
             images: Some(self.input.iter().any(|kind| kind == "image")),
-            thinking: Some(ThinkingSpec::Enabled(self.reasoning)),
+            thinking: Some(provider_compat::thinking(api, self.reasoning, &self.thinking_level_map)),
+            compat: match api {
+                Api::OpenaiCompletions => self.compat.spec(self.reasoning),
+                _ => CompatSpec::default(),
+            },
             ..ModelSpec::default()
         }
     }

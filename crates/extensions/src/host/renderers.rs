@@ -50,25 +50,26 @@ impl SessionExtensions {
         });
     }
 
-    /// The first extension that registered a renderer has it. Calls are rendered by the extension whose tool it is.
+    /// The first extension that registered a renderer has it. Other calls are rendered by the extension whose tool it is.
     fn find_renderer(&self, subject: &RenderSubject) -> Option<Arc<Extension>> {
         let (target, name) = match subject {
             RenderSubject::Message { custom_type, .. } => (RenderTarget::Message, custom_type),
             RenderSubject::Entry { custom_type, .. } => (RenderTarget::Entry, custom_type),
             RenderSubject::Tool { name, .. } => (RenderTarget::Tool, name),
         };
-        if target == RenderTarget::Tool {
+        let renders = |extension: &&Arc<Extension>| {
+            let renderers = &extension.registrations().renderers;
+            renderers.iter().any(|(known, of)| *known == target && of == name)
+        };
+        let registered = self.running().find(renders).cloned();
+        if target == RenderTarget::Tool && registered.is_none() {
             let tool = |extension: &Extension| -> Option<RegisteredTool> {
                 extension.registrations().tools.iter().find(|tool| tool.name == *name).cloned()
             };
             let owner = self.running().find_map(|extension| Some((extension, tool(extension)?)));
             return owner.filter(|(_, tool)| tool.renders).map(|(extension, _)| extension.clone());
         }
-        let renders = |extension: &&Arc<Extension>| {
-            let renderers = &extension.registrations().renderers;
-            renderers.iter().any(|(known, of)| *known == target && of == name)
-        };
-        self.running().find(renders).cloned()
+        registered
     }
 
     /// Shows lines that an extension drew again by itself. They must be for something that it renders.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::OpenCalls;
-use super::extension::{Extension, ExtensionState, TimeLimit};
+use super::extension::{Extension, ExtensionState, RegisteredTool, TimeLimit};
 use super::fetch::FetchState;
 use super::programs::RunningPrograms;
 use super::provider_stream::ProviderStream;
@@ -194,8 +194,31 @@ impl SessionExtensions {
 
     /// Whether the model may use a tool.
     pub(crate) fn is_active(&self, tool: &str) -> bool {
+        let registered = self.registered_tool(tool);
+        if registered.as_ref().is_some_and(|registered| registered.exposure() == "hidden") {
+            return false;
+        }
         let active = self.active_tools.lock().unwrap_or_else(PoisonError::into_inner);
-        active.as_ref().is_none_or(|names| names.iter().any(|name| name == tool))
+        match active.as_ref() {
+            Some(names) => names.iter().any(|name| name == tool),
+            None => registered.is_none_or(|registered| registered.starts_active()),
+        }
+    }
+
+    fn registered_tool(&self, name: &str) -> Option<RegisteredTool> {
+        let mut tools = self.present().flat_map(|extension| extension.tools());
+        tools.find(|tool| tool.name == name)
+    }
+
+    /// A tool that is registered for the first time is active, also if an extension chose the active tools before.
+    pub(super) fn activate_if_new(&self, tool: &RegisteredTool) {
+        let is_known = self.all_tools().iter().any(|known| known.name == tool.name);
+        if is_known || !tool.starts_active() {
+            return;
+        }
+        if let Some(names) = &mut *self.active_tools.lock().unwrap_or_else(PoisonError::into_inner) {
+            names.push(tool.name.clone());
+        }
     }
 
     /// A number that no other call of the session has.

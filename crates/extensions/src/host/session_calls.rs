@@ -182,8 +182,15 @@ pub(super) async fn news_of(session: &Session) -> Value {
 }
 
 /// The kinds of entries that extensions may append.
-const APPENDABLE: &[&str] =
-    &["custom", "custom_message", "message", "compaction", "thinking_level_change", "model_change"];
+const APPENDABLE: &[&str] = &[
+    "custom",
+    "custom_message",
+    "message",
+    "compaction",
+    "context_edit",
+    "thinking_level_change",
+    "model_change",
+];
 
 /// Stores an entry at the position of the session.
 async fn append(session: &Session, entry: &Value) -> RequestResult {
@@ -278,6 +285,14 @@ fn all_tools(session: &SessionExtensions) -> Value {
         });
         if let Some((extension, registered)) = owner(&spec.name) {
             tool["sourceInfo"] = source_info(&extension);
+            tool["exposure"] = json!(registered.exposure());
+            for (name, value) in
+                [("namespace", registered.namespace), ("annotations", registered.annotations)]
+            {
+                if let Some(value) = value {
+                    tool[name] = value;
+                }
+            }
             if let Some(guidelines) = registered.prompt_guidelines {
                 tool["promptGuidelines"] = json!(guidelines);
             }

@@ -1,7 +1,9 @@
 //! Extensions in an engine with a scripted model. They run in a thread of the test.
 
 mod api_members;
+mod boundaries;
 mod branching;
+mod bus;
 mod components;
 mod examples;
 mod gates;
@@ -308,14 +310,4 @@ async fn equal_command_names_get_numbers() {
     assert_eq!(session.notified().await, "second");
     session.send("/same:1 x").await;
     assert_eq!(session.notified().await, "first");
-}
-
-#[tokio::test]
-async fn events_of_the_bus_reach_other_extensions() {
-    let listener = "export default (pi) => { let ctx; pi.on('session_start', (_, c) => { ctx = c; }); \
-                    pi.events.on('news', (data) => ctx.ui.notify(`heard ${data.text}`)); };";
-    let sender = "export default (pi) => pi.registerCommand('tell', { handler: (text) => { pi.events.emit('news', { text }); } });";
-    let mut session = TestSession::new(&[listener, sender], []).await;
-    session.send("/tell all").await;
-    assert_eq!(session.notified().await, "heard all");
 }

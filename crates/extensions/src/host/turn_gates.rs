@@ -1,11 +1,11 @@
-//! Gates of a turn and of shell commands: `message_end`, `turn_end`, `user_bash`, `before_provider_headers`; and
-//! `resources_discover`.
+//! Gates of a turn and of shell commands: `message_end`, `turn_end`, `agent_before_settle`, `user_bash`,
+//! `before_provider_headers`; and `resources_discover`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use osier_agent::PromptLibrary;
-use osier_agent::hooks::{HookContext, HookError, HookResult, StepChange, StepEnd, UserCommandDecision};
+use osier_agent::hooks::{HookContext, HookError, HookResult, StepChange, UserCommandDecision};
 use osier_tools::user_bash::{BashExecution, UserCommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -81,12 +81,16 @@ impl SessionExtensions {
         changed
     }
 
-    /// Each field that a handler returns replaces what was proposed so far.
-    pub(super) async fn after_step(&self, step: &StepEnd, ctx: &HookContext<'_>) -> StepChange {
-        let (name, mut step, mut change) = ("turn_end", step.clone(), StepChange::default());
+    /// The end of a step or of a turn. Each field that a handler returns replaces what was proposed so far.
+    pub(super) async fn ask_at_boundary(
+        &self,
+        name: &str,
+        mut event: Value,
+        ctx: &HookContext<'_>,
+    ) -> StepChange {
+        let mut change = StepChange::default();
+        event["type"] = json!(name);
         for handler in self.handlers(name) {
-            let mut event = json!(step);
-            event["type"] = json!(name);
             let answer = handler.call(self, &event, name, TimeLimit::Gate, ctx.cancel).await;
             let Ok(Some(answer)) = answer else { continue };
             // What handlers return without these fields has no meaning.
@@ -94,11 +98,11 @@ impl SessionExtensions {
                 continue;
             };
             if let Some(entries) = entries {
-                step.entries.clone_from(&entries);
+                event["entries"] = json!(entries);
                 change.entries = Some(entries);
             }
             if let Some(go_on) = go_on {
-                step.go_on = go_on;
+                event["continue"] = json!(go_on);
                 change.go_on = Some(go_on);
             }
         }

@@ -54,9 +54,27 @@ pub(super) async fn component(call: &ExtensionCall) -> Result<Value, Failure> {
     let question = DialogQuestion { title: name.unwrap_or_default(), dialog, timeout: None };
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
     call.extension.open_dialogs.fetch_add(1, Ordering::Relaxed);
-    worker.ask_dialog(question, &call.cancel).await;
+    let closed = worker.ask_dialog(question, &call.cancel);
+    match floating {
+        true => drop(closed.await),
+        false => drop(announced(call, json!({ "kind": "custom" }), closed).await),
+    }
     call.extension.open_dialogs.fetch_sub(1, Ordering::Relaxed);
     Ok(Value::Null)
+}
+
+/// Observers learn that Osier waits for the user, and that it no longer does.
+async fn announced<T>(call: &ExtensionCall, mut event: Value, asked: impl Future<Output = T>) -> T {
+    event["reason"] = json!("ui_prompt");
+    let named = |name: &str| {
+        let mut event = event.clone();
+        event["type"] = json!(name);
+        event
+    };
+    let (start, end) = ("ui_prompt_start", "ui_prompt_end");
+    let (answer, ()) = tokio::join!(asked, call.session.observe(start, || named(start)));
+    call.session.observe(end, || named(end)).await;
+    answer
 }
 
 /// Shows something that needs no id and no name, which an extension could forge.
@@ -102,18 +120,32 @@ pub(super) async fn dialog(call: &ExtensionCall) -> Result<Value, Failure> {
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
     let is_confirm = matches!(question.dialog, Dialog::Confirm { .. });
     let timeout = question.timeout;
+    let event = json!({ "kind": kind_of(&question.dialog), "title": question.title });
     call.extension.open_dialogs.fetch_add(1, Ordering::Relaxed);
     let asked = worker.ask_dialog(question, &call.cancel);
-    let answer = match timeout {
-        Some(time) => tokio::time::timeout(Duration::from_millis(time), asked).await.ok().flatten(),
-        None => asked.await,
+    let in_time = async {
+        match timeout {
+            Some(time) => tokio::time::timeout(Duration::from_millis(time), asked).await.ok().flatten(),
+            None => asked.await,
+        }
     };
+    let answer = announced(call, event, in_time).await;
     call.extension.open_dialogs.fetch_sub(1, Ordering::Relaxed);
     Ok(match answer {
         Some(UserAnswer::Text { text }) => json!(text),
         Some(_) if is_confirm => json!(true),
         _ => Value::Null,
     })
+}
+
+fn kind_of(dialog: &Dialog) -> &'static str {
+    match dialog {
+        Dialog::Select { .. } => "select",
+        Dialog::Confirm { .. } => "confirm",
+        Dialog::Input { .. } => "input",
+        Dialog::Editor { .. } => "editor",
+        Dialog::Component { .. } => "custom",
+    }
 }
 
 /// The parameters of a dialog. `method` is the kind.

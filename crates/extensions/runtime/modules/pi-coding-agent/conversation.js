@@ -92,20 +92,39 @@ export function compactedPath(path) {
 }
 export const buildContextEntries = (entries, leafId) => compactedPath(pathTo(entries, leafId));
 
-/** The messages from the root to an entry, with the last compaction applied. */
-export function buildSessionContext(entries, leafId) {
-	const path = pathTo(entries, leafId);
+/** The messages that an entry contributes, with the last edit of it applied. */
+function contributed(entry, edit) {
+	const messages = entry.type === "compaction" ? [{ role: "compactionSummary", summary: entry.summary, tokensBefore: entry.tokensBefore, timestamp: Date.parse(entry.timestamp) }] : sessionEntryToContextMessages(entry);
+	if (edit === undefined) return messages;
+	if (edit === null) return [];
+	return messages.map((message) => {
+		if (!["user", "assistant", "toolResult", "custom"].includes(message.role)) return message;
+		const isList = message.role === "assistant" || message.role === "toolResult";
+		return { ...message, content: isList && typeof edit.content === "string" ? [{ type: "text", text: edit.content }] : edit.content };
+	});
+}
+
+/** What a model gets of a path, and which entry each message comes from. */
+export function projectPath(path) {
 	let [thinkingLevel, model] = ["off", null];
 	for (const entry of path) {
 		if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
 		else if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
 	}
 	const kept = compactedPath(path);
-	const messages = kept.flatMap((entry, at) => {
-		if (entry.type !== "compaction") return sessionEntryToContextMessages(entry);
+	const edits = new Map(kept.filter(({ type }) => type === "context_edit").map(({ targetId, replacement }) => [targetId, replacement]));
+	const projected = kept.map((sourceEntry, at) => {
 		// An earlier compaction is part of the last one.
-		return at > 0 ? [] : [{ role: "compactionSummary", summary: entry.summary, tokensBefore: entry.tokensBefore, timestamp: Date.parse(entry.timestamp) }];
-	}).filter((message) => message.role !== "system");
+		const messages = sourceEntry.type === "compaction" && at > 0 ? [] : contributed(sourceEntry, edits.get(sourceEntry.id));
+		return { sourceEntry, messages: messages.filter(({ role }) => role !== "system") };
+	});
+	return { entries: projected, messages: projected.flatMap((entry) => entry.messages), thinkingLevel, model };
+}
+export const buildSessionProjection = (entries, leafId) => projectPath(pathTo(entries, leafId));
+
+/** The messages from the root to an entry, with the last compaction and all edits applied. */
+export function buildSessionContext(entries, leafId) {
+	const { messages, thinkingLevel, model } = buildSessionProjection(entries, leafId);
 	return { messages, thinkingLevel, model };
 }
 export const getLatestCompactionEntry = (entries) => entries.findLast((entry) => entry.type === "compaction") ?? null;

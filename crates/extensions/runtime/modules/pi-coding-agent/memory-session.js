@@ -1,6 +1,6 @@
 // `SessionManager.inMemory()`: a session of the extension's own. It is stored nowhere, and Osier does not see it.
 
-import { buildContextEntries, buildSessionContext } from "osier:modules/pi-coding-agent/conversation.js";
+import { buildContextEntries, buildSessionContext, buildSessionProjection } from "osier:modules/pi-coding-agent/conversation.js";
 
 const newId = () => Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, "0");
 
@@ -42,6 +42,8 @@ export class MemorySession {
 	appendCompaction = (summary, firstKeptEntryId, tokensBefore, details) => this.#append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details });
 	appendThinkingLevelChange = (thinkingLevel) => this.#append({ type: "thinking_level_change", thinkingLevel });
 	appendModelChange = (provider, modelId) => this.#append({ type: "model_change", provider, modelId });
+	appendContextEdit = (targetId, replacement) => this.#append({ type: "context_edit", targetId, replacement });
+	appendUsage = (kind, provider, model, usage, note) => this.#append({ type: "usage", kind, provider, model, usage, note });
 	appendSessionInfo = (name) => this.#append({ type: "session_info", name });
 	appendLabelChange(targetId, label) {
 		this.#require(targetId);
@@ -84,6 +86,9 @@ export class MemorySession {
 	getCwd = () => this.#header.cwd;
 	isPersisted = () => false;
 	buildSessionContext = () => buildSessionContext(this.#entries, this.#leafId);
+	buildSessionProjection = () => buildSessionProjection(this.#entries, this.#leafId);
+	getEntryCount = () => this.#entries.length;
+	usesDefaultSessionDir = () => false;
 	buildContextEntries = () => buildContextEntries(this.#entries, this.#leafId);
 	/** The path to an entry becomes the whole session. Labels of it stay. */
 	createBranchedSession(leafId) {

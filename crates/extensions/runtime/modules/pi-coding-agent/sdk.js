@@ -19,7 +19,6 @@ export const discoverAndLoadExtensions = unavailable("discoverAndLoadExtensions"
 export const wrapRegisteredTool = unavailable("wrapRegisteredTool");
 export const wrapRegisteredTools = unavailable("wrapRegisteredTools");
 export const resolveModelScopeWithDiagnostics = unavailable("resolveModelScopeWithDiagnostics");
-export const buildSessionProjection = unavailable("buildSessionProjection");
 export const migrateSessionEntries = unavailable("migrateSessionEntries");
 export const resizeImage = unavailable("resizeImage");
 export const convertToPng = unavailable("convertToPng");

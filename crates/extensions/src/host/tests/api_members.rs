@@ -280,3 +280,14 @@ impl TestSession {
         self.client_send(ClientCommand::ExtensionInput(input)).await;
     }
 }
+
+#[tokio::test]
+async fn an_extension_has_settings_of_its_own() {
+    let imports = format!(
+        "import {{ SettingsManager }} from '{AGENT}'; const settings = SettingsManager.inMemory({{ theme: 'dark' }});"
+    );
+    let expression = "[settings.getTheme(), settings.getShowImages(), settings.getPackages(), settings.setTheme('light'), settings.getTheme(), settings.getGlobalSettings(), typeof settings.then]";
+    let value = evaluated(&imports, expression).await;
+    let expected = serde_json::json!(["dark", true, [], null, "light", { "theme": "light" }, "undefined"]);
+    assert_eq!(value, expected);
+}

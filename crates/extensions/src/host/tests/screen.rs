@@ -298,3 +298,33 @@ async fn a_footer_knows_the_statuses_of_all_extensions() {
     });
     assert_eq!(lines.await, ["a=ready"]);
 }
+
+#[tokio::test]
+async fn the_example_draws_its_message() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/extensions/message-renderer.ts");
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = TestSession::start(folder, &[file], [], ExtensionMode::Terminal).await;
+    session.send("/status warn low on disk").await;
+    let entry = entry_of(&mut session, "custom_message").await;
+    let subject = RenderSubject::Message { entry: entry.as_str().into(), custom_type: "status".to_owned() };
+    let drawn = text(&session.render(subject, true).await.body);
+    assert!(drawn.contains("[warn]") && drawn.ends_with("low on disk (status)"), "{drawn}");
+}
+
+#[tokio::test]
+async fn an_extension_draws_calls_of_other_tools() {
+    let source = "import { Text } from '@earendil-works/pi-tui'; export default (pi) => {
+        pi.registerToolRenderer((name, next) => (name === 'read' ? { renderCall: (args) => new Text(`reading ${args.path}`, 0, 0) } : next()));
+        pi.registerToolRenderer((name) => (name === 'ls' ? { renderResult: () => new Text('listed', 0, 0) } : undefined)); };";
+    let mut session = TestSession::in_terminal(&[source], []).await;
+    let call = |name: &str| RenderSubject::Tool {
+        call: name.to_owned(),
+        name: name.to_owned(),
+        arguments: json!({ "path": "a" }),
+        result: None,
+    };
+    assert_eq!(text(&session.render(call("read"), false).await.call), "reading a");
+    assert_eq!(session.render(call("ls"), false).await, RenderedLines::default(), "it has no result yet");
+    assert_eq!(session.render(call("bash"), false).await, RenderedLines::default());
+}

@@ -149,3 +149,23 @@ async fn a_long_session_is_read_in_parts() {
         (1, &serde_json::json!(false))
     );
 }
+
+#[tokio::test]
+async fn the_session_is_written_like_that_of_pi() {
+    let source = "export default (pi) => pi.registerCommand('write', { handler: (_, ctx) => {
+        const manager = ctx.sessionManager;
+        const user = (content) => manager.appendMessage({ role: 'user', content, timestamp: 1 });
+        const first = user('one');
+        const second = user('two');
+        manager.appendCompaction('the first part', second, 100, { n: 1 });
+        manager.appendContextEdit(second, { content: 'three' });
+        const { messages } = manager.buildSessionProjection();
+        manager.resetLeaf();
+        const before = manager.getLeafId();
+        const again = user('anew');
+        ctx.ui.notify(JSON.stringify([messages.map(({ summary, content }) => summary ?? content), before, manager.getEntry(again).parentId, manager.getEntry(first).parentId]));
+    } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/write").await;
+    assert_eq!(session.notified().await, r#"[["the first part","three"],null,null,null]"#);
+}

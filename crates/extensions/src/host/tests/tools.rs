@@ -163,3 +163,42 @@ async fn calls_of_extensions_run_in_parallel_unless_a_tool_wants_to_run_alone() 
     session.turn("go").await;
     assert_eq!(session.request_texts()[7..], ["1", "1"]);
 }
+
+#[tokio::test]
+async fn a_tool_says_whether_the_model_gets_it_at_once() {
+    let source = "export default (pi) => {
+        const tool = (name, more) => pi.registerTool({ name, description: 'd', parameters: { type: 'object', properties: {} }, execute: async () => ({ content: [] }), ...more });
+        tool('shown'); tool('waiting', { defaultActive: false }); tool('script', { exposure: 'codemode' }); tool('never', { exposure: 'hidden' });
+        const own = ['shown', 'waiting', 'script', 'never', 'late'];
+        pi.registerCommand('state', { handler: (_, ctx) => ctx.ui.notify(pi.getActiveTools().filter((name) => own.includes(name)).join()) });
+        pi.registerCommand('choose', { handler: () => pi.setActiveTools(['waiting', 'never']) });
+        pi.registerCommand('more', { handler: () => { tool('late'); tool('shown'); } });
+        pi.registerCommand('kinds', { handler: (_, ctx) => ctx.ui.notify(pi.getAllTools().filter(({ name }) => own.includes(name)).map(({ exposure }) => exposure).join()) });
+    };";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/state").await;
+    assert_eq!(session.notified().await, "shown");
+    session.send("/choose").await;
+    session.send("/state").await;
+    assert_eq!(session.notified().await, "waiting");
+    session.send("/more").await;
+    session.send("/state").await;
+    assert_eq!(session.notified().await, "waiting,late", "only what is new becomes active");
+    session.send("/kinds").await;
+    assert_eq!(session.notified().await, "direct,codemode,hidden,direct,direct");
+}
+
+#[tokio::test]
+async fn a_canceled_call_learns_it() {
+    let source = "export default (pi) => pi.registerTool({ name: 'wait', description: 'd', parameters: { type: 'object', properties: {} },
+        execute: (id, params, signal, onUpdate, ctx) => new Promise((resolve) => {
+            signal.addEventListener('abort', () => { ctx.ui.notify('aborted'); resolve({ content: [] }); });
+            ctx.ui.notify('running');
+        }) });";
+    let turns = [ScriptedTurn::new().call("c1", "wait", &json!({})), ScriptedTurn::reply("done")];
+    let mut session = TestSession::new(&[source], turns).await;
+    session.send("go").await;
+    assert_eq!(session.notified().await, "running");
+    session.client_send(ClientCommand::Cancel).await;
+    assert_eq!(session.notified().await, "aborted");
+}
