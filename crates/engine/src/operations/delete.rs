@@ -1,6 +1,7 @@
 //! Deleting sessions, with the sessions of their sub-agents. A session that is in use is kept, and so are those below it.
 
-use std::io;
+use std::collections::BTreeSet;
+use std::{fs, io};
 use std::path::Path;
 
 use osier_protocol::SessionRef;
@@ -8,6 +9,7 @@ use osier_protocol::explore::StoredExplore;
 use osier_session::{ListResult, UnavailableStore};
 use osier_store::{DeleteResult, SessionFilter, StoreError};
 use osier_tree::projection::card::Card;
+use osier_tree::short_ids::has_prefix;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -100,7 +102,8 @@ impl Engine {
         Ok(DeletePlan { requested, named, subagents, unavailable, missing: Vec::new() })
     }
 
-    /// The same, also for sessions that no longer exist: if their deletion was interrupted, this finds what it left.
+    /// The same, also for sessions that no longer exist, by their ids or what these begin with: if their deletion was interrupted,
+    /// this finds what it left.
     pub async fn plan_delete_with_missing(
         &self,
         mut named: Vec<Card>,
@@ -114,7 +117,7 @@ impl Engine {
         if !listed.unavailable.is_empty() {
             return self.plan_delete(named).await;
         }
-        let missing = self.missing_sessions(missing, &listed.page.cards);
+        let missing = self.missing_sessions(missing, &listed.page.cards)?;
         let is_left = |card: &Card| {
             let parent = card.parent_session_id.as_ref();
             card.is_subagent() && parent.is_some_and(|parent| missing.contains(parent))
@@ -128,9 +131,28 @@ impl Engine {
         Ok(plan)
     }
 
-    /// Those of these ids that no session has.
-    fn missing_sessions(&self, ids: &[String], cards: &[Card]) -> Vec<String> {
-        ids.iter().filter(|id| !cards.iter().any(|card| card.id == **id)).cloned().collect()
+    /// The ids of sessions that no longer exist, from what is left of them. `words` are such ids, or what they begin with.
+    fn missing_sessions(&self, words: &[String], cards: &[Card]) -> Result<Vec<String>, EngineError> {
+        let parents = cards.iter().filter(|card| card.is_subagent()).filter_map(|card| card.parent_session_id.clone());
+        let explores = self.list_explores().into_iter().map(|explore| explore.session_id.to_string());
+        let outputs = self.config().tool_outputs.iter().flat_map(fs::read_dir).flatten().flatten();
+        let outputs = outputs.filter_map(|folder| folder.file_name().into_string().ok());
+        let mut left: BTreeSet<String> = parents.chain(explores).chain(outputs).collect();
+        left.retain(|id| !cards.iter().any(|card| card.id == *id));
+        let mut missing = Vec::new();
+        for word in words {
+            let ids: Vec<&String> = left.iter().filter(|id| has_prefix(id, word)).collect();
+            match ids[..] {
+                [] => {}
+                [id] => missing.push(id.clone()),
+                _ if left.contains(word) => missing.push(word.clone()),
+                _ => {
+                    let ids = ids.into_iter().cloned().collect();
+                    return Err(EngineError::AmbiguousSession { name: word.clone(), ids });
+                }
+            }
+        }
+        Ok(missing)
     }
 
     /// Deletes the sessions of a plan, and then their kept files. With `force`, also those that are in use.
