@@ -194,6 +194,7 @@ impl LocalClient {
                 tests: Default::default(),
                 usage: Default::default(),
                 counting: Default::default(),
+                client: None,
             },
         );
         let runs = runs.collect();
