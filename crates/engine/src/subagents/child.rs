@@ -44,10 +44,22 @@ impl Engine {
             ..Header::new(id, self.now(), &parent.header().cwd)
         };
         match store.create(&header, &[]).await {
-            Ok(_) | Err(StoreError::AlreadyExists { .. }) => self.open_live(store, id).await,
-            Err(error) => Err(error.into()),
+            Ok(_) => {}
+            Err(error @ StoreError::AlreadyExists { .. }) => {
+                if !is_child(&store.open(id).await?.header, parent, Some(call)) {
+                    return Err(error.into());
+                }
+            }
+            Err(error) => return Err(error.into()),
         }
+        self.open_live(store, id).await
     }
+}
+
+/// Whether a session belongs to a task of this parent, and of this call. A log can name any session.
+pub(super) fn is_child(header: &Header, parent: &Session, call: Option<&str>) -> bool {
+    header.parent_session_id.as_deref() == Some(parent.id())
+        && header.parent_tool_call_id.as_deref().is_some_and(|own| call.is_none_or(|call| call == own))
 }
 
 impl Delegation {
