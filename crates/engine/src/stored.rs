@@ -1,8 +1,9 @@
 //! A session that is stored but not open. Reading it does not need the whole tree in memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use osier_protocol::SessionRef;
 use osier_store::{OpenedLog, PagedHeads, Store, StoreError};
 use osier_tree::Seq;
 use osier_tree::projection::card::Card;
@@ -65,6 +66,29 @@ impl Engine {
     /// The session with this key in a store.
     pub async fn session_at(&self, store: &str, key: &str) -> Result<StoredSession, EngineError> {
         Ok(StoredSession::read(self.require_store(store, key)?, key.to_owned()).await?)
+    }
+
+    /// Whether a reference leads to exactly this session, and not to a copy with the same id.
+    pub(crate) async fn leads_to(
+        &self,
+        session: &SessionRef,
+        store: &str,
+        file: Option<&Path>,
+    ) -> Result<bool, StoreError> {
+        let Some(own) = self.store(&session.store).filter(|_| *session.store == *store) else {
+            return Ok(false);
+        };
+        let found = match own.card(&session.key).await {
+            Ok(card) => card.file,
+            Err(StoreError::NotFound { .. } | StoreError::Vanished { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        Ok(match (found, file) {
+            (Some(found), Some(file)) => {
+                Path::new(&found).canonicalize().ok().is_some_and(|found| Some(found) == file.canonicalize().ok())
+            }
+            (found, file) => found.is_none() && file.is_none(),
+        })
     }
 }
 

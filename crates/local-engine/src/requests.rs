@@ -157,7 +157,7 @@ impl LocalEngine {
             self.options.directories.check(Path::new(&card.cwd))?;
         }
         for explore in
-            engine.list_explores().iter().filter(|explore| missing.contains(&explore.session_id.to_string()))
+            engine.list_explores().iter().filter(|explore| plan.missing.contains(&explore.session_id.to_string()))
         {
             self.options.directories.check(Path::new(&explore.cwd))?;
         }

@@ -19,7 +19,17 @@ pub(super) enum ApplyError {
     Io(PathBuf, io::Error),
 }
 
-/// Applies all changes, or none.
+/// The changes in an order in which all of them are possible: a folder that becomes a file, or the reverse, must be empty first.
+pub(super) fn in_order(changes: &[TreeChange]) -> Vec<TreeChange> {
+    let mut ordered = changes.to_vec();
+    ordered.sort_by_key(|change| match change.after {
+        None => (false, usize::MAX - change.path.components().count()),
+        Some(_) => (true, 0),
+    });
+    ordered
+}
+
+/// Applies all changes in this order, or none.
 pub(super) fn apply_all(base: &BaseRepository, id: &str, changes: &[TreeChange]) -> Result<(), ApplyError> {
     for (at, change) in changes.iter().enumerate() {
         if let Err(error) = apply(base, id, change) {
@@ -50,6 +60,10 @@ pub(super) fn apply(base: &BaseRepository, id: &str, change: &TreeChange) -> Res
     let now = read_file(base, &target).map_err(failed)?;
     if now == change.after {
         return Ok(());
+    }
+    if change.before.is_none() && now.as_ref().is_some_and(|now| now.mode == "040000") {
+        // It has files that are not part of the project.
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
     }
     if now != change.before {
         return Err(ApplyError::Changed(change.path.clone()));

@@ -23,6 +23,9 @@ pub(super) struct ExploreRecord {
     pub(super) project: Option<ProjectRoot>,
     /// The leaf has not returned to the start yet.
     pub(super) running: bool,
+    /// All tries are in the log. Before, none of them works.
+    #[serde(default = "yes")]
+    pub(super) started: bool,
     /// How many tries were started.
     #[serde(default)]
     pub(super) tries: u32,
@@ -31,6 +34,11 @@ pub(super) struct ExploreRecord {
     /// What the tries changed whose copies were removed.
     #[serde(default)]
     pub(super) removed: BTreeMap<u32, RemovedFiles>,
+}
+
+/// Of older versions nobody knows, and what may be there must not be lost.
+fn yes() -> bool {
+    true
 }
 
 /// How many files of a try are stored. Every start of an agent reads the records of all explores.

@@ -164,13 +164,12 @@ async fn apply_changes(
 ) -> Result<Vec<FileChange>, ExploreError> {
     let (base, id) = (base.clone(), id.to_owned());
     let apply = move || {
-        let mut applied = Vec::new();
+        let (ordered, mut applied) = (apply::in_order(&journal.changes), Vec::new());
         if !is_again {
-            apply::apply_all(&base, &id, &journal.changes)?;
-            applied = journal.changes.iter().map(TreeChange::file_change).collect();
-            return Ok(applied);
+            apply::apply_all(&base, &id, &ordered)?;
+            return Ok(journal.changes.iter().map(TreeChange::file_change).collect());
         }
-        for change in &journal.changes {
+        for change in &ordered {
             match apply::apply(&base, &id, change) {
                 Ok(()) => applied.push(change.file_change()),
                 // What the user changed since the process died stays as it is.

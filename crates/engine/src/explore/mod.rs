@@ -116,15 +116,11 @@ impl Engine {
         all.into_iter().map(|(folder, record)| folder.describe(record)).collect()
     }
 
-    /// Removes the folders of the explores of a session.
-    pub(crate) fn remove_explores(&self, session: &str) -> std::io::Result<()> {
-        let Some(config) = &self.config().explore else { return Ok(()) };
-        let all = ExploreFolder::all(&config.worktrees).into_iter();
-        for (folder, _) in all.filter(|(_, record)| record.session_id == session) {
-            folder.remove()?;
+    /// Removes what processes left that died while they created or removed folders.
+    pub(crate) fn remove_explore_leftovers(&self) {
+        if let Some(config) = &self.config().explore {
+            ExploreFolder::remove_leftovers(&config.worktrees);
         }
-        ExploreFolder::remove_leftovers(&config.worktrees);
-        Ok(())
     }
 
     /// Removes the folder of an explore if its session no longer exists. Returns whether it did.

@@ -120,12 +120,6 @@ async fn read_markers(session: &Session, tree: &SessionTree) -> Result<Vec<(Seq,
     Ok(markers.into_iter().filter_map(data).collect())
 }
 
-/// Whether the log has tries of this explore.
-pub(super) async fn has_tries(session: &Session, explore: &str) -> Result<bool, EngineError> {
-    let markers = read_markers(session, &session.tree()).await?;
-    Ok(markers.iter().any(|(_, data)| data.explore_id == explore))
-}
-
 impl LocalClient {
     /// The explores of this session, oldest first.
     pub(crate) async fn explores(&self) -> Result<Vec<ExploreReport>, EngineError> {

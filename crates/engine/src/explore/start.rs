@@ -19,7 +19,6 @@ use serde_json::json;
 use super::explore_folder::{ExploreFolder, FolderLock};
 use super::explore_record::ExploreRecord;
 use super::project_copy::{BaseRepository, ProjectRoot};
-use super::report::has_tries;
 use super::running_explores::RunningExplore;
 use super::try_agent::TryCopy;
 use super::try_run::TryRun;
@@ -76,14 +75,15 @@ impl LocalClient {
             place: TryPlace::default(),
             project: None,
             running: true,
+            started: false,
             tries: count as u32,
             kept: None,
             removed: Default::default(),
         };
         let prepared = on_other_thread(move || prepare(&config, record, &cwd, &env)).await;
         let prepared = prepared.map_err(|source| ExploreError::CannotCopy { source })?;
-        let Prepared { folder, lock, record, copies } = prepared;
-        let started = self.start_tries(&folder, &record, prompt, &tries, &models, copies, at).await;
+        let Prepared { folder, lock, mut record, copies } = prepared;
+        let started = self.start_tries(&folder, &mut record, prompt, &tries, &models, copies, at).await;
         let (running, runs) = match started {
             Ok(started) => started,
             Err(error) => {
@@ -132,7 +132,7 @@ impl LocalClient {
     async fn start_tries(
         &self,
         folder: &ExploreFolder,
-        record: &ExploreRecord,
+        record: &mut ExploreRecord,
         prompt: Prompt,
         tries: &[TryOptions],
         models: &[Arc<ModelInfo>],
@@ -168,6 +168,8 @@ impl LocalClient {
             reports.push(report);
             cursors.push(cursor);
         }
+        record.started = true;
+        folder.write_record(record).map_err(|source| ExploreError::CannotCopy { source })?;
         let report = ExploreReport {
             id: record.id.clone(),
             prompt: record.prompt.clone(),
@@ -192,6 +194,7 @@ impl LocalClient {
                 tests: Default::default(),
                 usage: Default::default(),
                 counting: Default::default(),
+                client: None,
             },
         );
         let runs = runs.collect();
@@ -291,7 +294,8 @@ impl Engine {
     /// Moves the leaf back to the start of explores whose process died, if it is still in one of their tries.
     pub(crate) async fn finish_interrupted_explores(&self, live: &LiveSession) -> Result<(), EngineError> {
         let Some(config) = self.config().explore.clone() else { return Ok(()) };
-        let id = live.session().id().to_owned();
+        let session = live.session();
+        let id = session.id().to_owned();
         let interrupted = on_other_thread(move || {
             let mut all = ExploreFolder::all(&config.worktrees);
             all.retain(|(_, record)| record.running && record.session_id == id);
@@ -303,17 +307,23 @@ impl Engine {
                 .collect::<Vec<_>>()
         });
         for (folder, record, _lock) in interrupted.await {
-            if !has_tries(live.session(), &record.id).await? {
-                // The process died while it made the copies.
-                folder.remove().map_err(|source| ExploreError::CannotRemove { source })?;
+            // Another process may have started its tries since.
+            session.refresh().await?;
+            if is_in_try(session, record.start_id.as_ref()) {
+                let start = record.start_id.as_ref().map(EntryId::to_string);
+                session.main_cursor().move_to_entry(start).await?;
+            }
+            // A copy of the session has its tries too, but the folder belongs to the original.
+            if !self.leads_to(&record.session, session.store().name(), session.file()).await? {
                 continue;
             }
-            if is_in_try(live.session(), record.start_id.as_ref()) {
-                let start = record.start_id.as_ref().map(EntryId::to_string);
-                live.session().main_cursor().move_to_entry(start).await?;
+            if record.started {
+                let ended = ExploreRecord { running: false, ..record };
+                folder.write_record(&ended).map_err(|source| ExploreError::CannotRead { source })?;
+            } else {
+                // The process died while it made the copies.
+                folder.remove().map_err(|source| ExploreError::CannotRemove { source })?;
             }
-            let ended = ExploreRecord { running: false, ..record };
-            folder.write_record(&ended).map_err(|source| ExploreError::CannotRead { source })?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use osier_tree::time::Millis;
 
 use super::project_copy::ProjectRoot;
 use crate::agents::{AgentSpec, AgentStart};
+use crate::subagents::followed_run::KILL_GRACE;
 use crate::tool_limit::ToolLimit;
 use crate::workspace::Workspace;
 
@@ -71,6 +72,8 @@ fn reading_tools(tools: &ToolSet) -> ToolSet {
 }
 
 fn confined_context(of_session: &ToolContext, copy: &TryCopy) -> ToolContext {
+    let mut limits = of_session.limits.clone();
+    limits.kill_grace = limits.kill_grace.min(KILL_GRACE);
     let readable = [&of_session.artifacts].into_iter().filter_map(|folder| folder.canonicalize().ok());
     ToolContext {
         cwd: copy.root.join(&copy.project.prefix),
@@ -79,6 +82,7 @@ fn confined_context(of_session: &ToolContext, copy: &TryCopy) -> ToolContext {
         ),
         sandbox: of_session.sandbox.as_ref().map(|sandbox| Arc::new(confined_sandbox(sandbox, copy))),
         confinement: Some(Arc::new(Confinement { root: copy.root.clone(), readable: readable.collect() })),
+        limits,
         ..of_session.clone()
     }
 }

@@ -8,7 +8,7 @@ use osier_agent::AgentBudget;
 use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::explore::TryStatus;
-use osier_protocol::{Client, ClientCommand, ClientEvent, Prompt, PromptTiming};
+use osier_protocol::{Client, ClientCommand, ClientEvent, EntryId, Prompt, PromptTiming};
 use osier_session::Cursor;
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::usage::UsageTotals;
@@ -46,17 +46,19 @@ pub(super) struct TryRun {
     pub(super) usage: UsageSoFar,
     /// Held while the changed files are counted.
     pub(super) counting: Arc<Mutex<()>>,
+    /// Its agent, as soon as it works.
+    pub(super) client: Option<LocalClient>,
 }
 
 impl TryRun {
+    /// Reports the end of the try as soon as nobody waits for its agent any more. Returns when the agent has ended.
     pub(super) async fn run(mut self) {
         let end = match self.work().await {
             Ok(end) => end,
             Err(problem) => RunEnd::Failed(problem),
         };
         let files = self.count_files().await;
-        let (state, at) = self.cursor.state_and_place();
-        let tip = at.map(|seq| state.tree.id(seq).to_entry_id());
+        let tip = self.tip();
         tracing::debug!(number = self.number, status = end.status(), "a try ended");
         self.explore.update(self.number, |report| {
             report.tip_id = tip;
@@ -68,6 +70,17 @@ impl TryRun {
                 RunEnd::Failed(problem) => (TryStatus::Failed, Some(one_line(&problem, WORDS_CHARS))),
             };
         });
+        // A tool that does not listen may still work, and its result belongs to the try.
+        if let Some(client) = &self.client {
+            client.worker().wait_until_idle().await;
+        }
+        let tip = self.tip();
+        self.explore.update(self.number, |report| report.tip_id = tip);
+    }
+
+    fn tip(&self) -> Option<EntryId> {
+        let (state, at) = self.cursor.state_and_place();
+        at.map(|seq| state.tree.id(seq).to_entry_id())
     }
 
     async fn work(&mut self) -> Result<RunEnd, String> {
@@ -84,6 +97,7 @@ impl TryRun {
         }
         let prompt = ClientCommand::timed_prompt(self.prompt.clone(), PromptTiming::Now);
         client.send(prompt).await.map_err(|error| error.message)?;
+        self.client = Some(client.clone());
         let parent = main.worker().handle();
         let run = FollowedRun {
             client: &client,

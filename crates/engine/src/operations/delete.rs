@@ -1,11 +1,15 @@
 //! Deleting sessions, with the sessions of their sub-agents. A session that is in use is kept, and so are those below it.
 
-use std::io;
+use std::collections::BTreeSet;
+use std::{fs, io};
 use std::path::Path;
 
-use osier_session::UnavailableStore;
+use osier_protocol::SessionRef;
+use osier_protocol::explore::StoredExplore;
+use osier_session::{ListResult, UnavailableStore};
 use osier_store::{DeleteResult, SessionFilter, StoreError};
 use osier_tree::projection::card::Card;
+use osier_tree::short_ids::has_prefix;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -21,7 +25,7 @@ pub struct DeletePlan {
     /// The sessions of sub-agents, each after its parent.
     subagents: Vec<Card>,
     /// The ids of sessions that no longer exist. What a deletion that was interrupted left of them is removed.
-    missing: Vec<String>,
+    pub missing: Vec<String>,
     /// Stores that did not answer.
     pub unavailable: Vec<UnavailableStore>,
 }
@@ -98,7 +102,8 @@ impl Engine {
         Ok(DeletePlan { requested, named, subagents, unavailable, missing: Vec::new() })
     }
 
-    /// The same, also for sessions that no longer exist: if their deletion was interrupted, this finds what it left.
+    /// The same, also for sessions that no longer exist, by their ids or what these begin with: if their deletion was interrupted,
+    /// this finds what it left.
     pub async fn plan_delete_with_missing(
         &self,
         mut named: Vec<Card>,
@@ -107,25 +112,47 @@ impl Engine {
         if missing.is_empty() {
             return self.plan_delete(named).await;
         }
+        let listed = self.listed_stores(None).list(&SessionFilter::default()).await?;
+        // A session in a store that does not answer only seems to be missing.
+        if !listed.unavailable.is_empty() {
+            return self.plan_delete(named).await;
+        }
+        let missing = self.missing_sessions(missing, &listed.page.cards)?;
         let is_left = |card: &Card| {
             let parent = card.parent_session_id.as_ref();
             card.is_subagent() && parent.is_some_and(|parent| missing.contains(parent))
         };
-        let listed = self.listed_stores(None).list(&SessionFilter::default()).await?;
-        let is_complete = listed.unavailable.is_empty();
         named.extend(listed.page.cards.into_iter().filter(is_left));
         let mut plan = self.plan_delete(named).await?;
         let (left, named) = plan.named.into_iter().partition(is_left);
         plan.named = named;
         plan.subagents = [left, plan.subagents].concat();
-        // A session in a store that does not answer, or that is not configured here, only seems to be missing.
-        let explores = self.list_explores();
-        let is_gone = |id: &&String| {
-            let mut own = explores.iter().filter(|explore| explore.session_id.as_str() == id.as_str());
-            is_complete && own.all(|explore| self.store(&explore.session.store).is_some())
-        };
-        plan.missing = missing.iter().filter(is_gone).cloned().collect();
+        plan.missing = missing;
         Ok(plan)
+    }
+
+    /// The ids of sessions that no longer exist, from what is left of them. `words` are such ids, or what they begin with.
+    fn missing_sessions(&self, words: &[String], cards: &[Card]) -> Result<Vec<String>, EngineError> {
+        let parents = cards.iter().filter(|card| card.is_subagent()).filter_map(|card| card.parent_session_id.clone());
+        let explores = self.list_explores().into_iter().map(|explore| explore.session_id.to_string());
+        let outputs = self.config().tool_outputs.iter().flat_map(fs::read_dir).flatten().flatten();
+        let outputs = outputs.filter_map(|folder| folder.file_name().into_string().ok());
+        let mut left: BTreeSet<String> = parents.chain(explores).chain(outputs).collect();
+        left.retain(|id| !cards.iter().any(|card| card.id == *id));
+        let mut missing = Vec::new();
+        for word in words {
+            let ids: Vec<&String> = left.iter().filter(|id| has_prefix(id, word)).collect();
+            match ids[..] {
+                [] => {}
+                [id] => missing.push(id.clone()),
+                _ if left.contains(word) => missing.push(word.clone()),
+                _ => {
+                    let ids = ids.into_iter().cloned().collect();
+                    return Err(EngineError::AmbiguousSession { name: word.clone(), ids });
+                }
+            }
+        }
+        Ok(missing)
     }
 
     /// Deletes the sessions of a plan, and then their kept files. With `force`, also those that are in use.
@@ -134,12 +161,14 @@ impl Engine {
     /// has an ancestor that is left or was named, so that repeating the deletion finds it.
     pub async fn delete(&self, plan: &DeletePlan, force: bool) -> Result<DeleteReport, EngineError> {
         let mut report = DeleteReport { requested: plan.requested.clone(), ..DeleteReport::default() };
-        let mut with_files = plan.missing.clone();
+        let listed = self.listed_stores(None).list(&SessionFilter::default()).await?;
+        let mut with_files: Vec<KeptFiles> =
+            plan.missing.iter().map(|id| self.kept_files_of_missing(id)).collect();
         for card in &plan.named {
-            if self.is_original(card).await? {
-                with_files.push(card.id.clone());
+            let files = self.kept_files(card, plan, &listed).await?;
+            if self.delete_card(card, force, &mut report).await? {
+                with_files.push(files);
             }
-            self.delete_card(card, force, &mut report).await?;
         }
         let in_use = if force { Vec::new() } else { self.subagents_in_use(plan).await? };
         for card in plan.subagents.iter().rev() {
@@ -150,17 +179,16 @@ impl Engine {
             match plan.has_ancestor(card, is_kept) {
                 true => report.kept.push((card.clone(), KeptReason::ParentKept)),
                 false => {
-                    let is_original = self.is_original(card).await?;
-                    if self.delete_card(card, force, &mut report).await? && is_original {
+                    let files = self.kept_files(card, plan, &listed).await?;
+                    if self.delete_card(card, force, &mut report).await? {
                         // Nothing names it any more if the process dies.
-                        self.remove_kept_files(&card.id, &mut report);
+                        self.remove_kept_files(files, &mut report).await;
                     }
                 }
             }
         }
-        with_files.retain(|id| !report.kept.iter().any(|(kept, _)| kept.id == *id));
-        for id in with_files {
-            self.remove_kept_files(&id, &mut report);
+        for files in with_files {
+            self.remove_kept_files(files, &mut report).await;
         }
         Ok(report)
     }
@@ -203,26 +231,70 @@ impl Engine {
         if force { store.delete_in_use(key).await } else { store.delete(key).await }
     }
 
+    /// What is kept for exactly this session. Copies of it in other files or stores have their own explores; long outputs belong
+    /// to all of them.
+    async fn kept_files(
+        &self,
+        card: &Card,
+        plan: &DeletePlan,
+        listed: &ListResult,
+    ) -> Result<KeptFiles, StoreError> {
+        let mut explores = Vec::new();
+        for explore in self.list_explores().into_iter().filter(|explore| *explore.session_id == *card.id) {
+            if self.leads_to(&explore.session, &card.store, card.file.as_deref().map(Path::new)).await? {
+                explores.push(explore);
+            }
+        }
+        let is_copy = |other: &Card| {
+            other.id == card.id
+                && !is_same(other, card)
+                && !plan.sessions().any(|planned| is_same(other, planned))
+        };
+        let has_copy = !listed.unavailable.is_empty() || listed.page.cards.iter().any(is_copy);
+        let has_outputs = !has_copy && self.is_original(card).await?;
+        Ok(KeptFiles { session: card.id.clone(), explores, has_outputs })
+    }
+
+    /// What an interrupted deletion left of a session that no longer exists.
+    fn kept_files_of_missing(&self, id: &str) -> KeptFiles {
+        let mut explores = self.list_explores();
+        explores.retain(|explore| *explore.session_id == *id);
+        // A session in a store that is not configured here only seems to be missing.
+        let has_outputs = explores.iter().all(|explore| self.store(&explore.session.store).is_some());
+        KeptFiles { session: id.to_owned(), explores, has_outputs }
+    }
+
     /// Removes long tool outputs and copies of the project.
-    fn remove_kept_files(&self, session: &str, report: &mut DeleteReport) {
-        let folder = self.config().tool_outputs.as_deref();
-        let outputs = || folder.map_or(Ok(()), |folder| osier_tools::remove_outputs(folder, session));
-        if let Err(error) = self.remove_explores(session).and_then(|()| outputs()) {
-            report.outputs_left.push((session.to_owned(), error));
+    async fn remove_kept_files(&self, files: KeptFiles, report: &mut DeleteReport) {
+        let KeptFiles { session, explores, has_outputs } = files;
+        for explore in explores {
+            if let Err(error) = self.remove_orphaned_explore(&explore).await {
+                report.outputs_left.push((session.clone(), io::Error::other(error)));
+            }
+        }
+        self.remove_explore_leftovers();
+        let is_kept = report.kept.iter().any(|(kept, _)| kept.id == session);
+        if let Some(folder) = self.config().tool_outputs.as_deref().filter(|_| has_outputs && !is_kept)
+            && let Err(error) = osier_tools::remove_outputs(folder, &session)
+        {
+            report.outputs_left.push((session, error));
         }
     }
 
     /// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.
     async fn is_original(&self, card: &Card) -> Result<bool, StoreError> {
-        let (Some(file), Some(store)) = (&card.file, self.store(&card.store)) else { return Ok(true) };
-        let own = match store.card(&card.id).await {
-            Ok(own) => own.file,
-            Err(StoreError::NotFound { .. }) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let real = |path: &str| Path::new(path).canonicalize().ok();
-        Ok(own.is_some_and(|own| real(&own) == real(file)))
+        let by_id = SessionRef { store: card.store.as_str().into(), key: card.id.clone() };
+        self.leads_to(&by_id, &card.store, card.file.as_deref().map(Path::new)).await
     }
+}
+
+/// What is stored for a session outside of it.
+#[derive(Debug)]
+struct KeptFiles {
+    session: String,
+    explores: Vec<StoredExplore>,
+    /// Long tool outputs that belong to no other session.
+    has_outputs: bool,
 }
 
 impl DeleteReport {

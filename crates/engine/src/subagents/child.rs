@@ -2,7 +2,6 @@
 //! most the tools and rights of its parent, and never backtracks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use osier_agent::{AgentDefinition, AgentHandle, PromptLibrary, SystemPromptSource};
 use osier_model::ModelInfo;
@@ -11,7 +10,7 @@ use osier_store::{Store, StoreError};
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
-use super::followed_run::Spent;
+use super::followed_run::{KILL_GRACE, Spent};
 use super::task_tools::Delegation;
 use super::{ParentAgent, TASK_TOOL};
 use crate::agents::{AgentSpec, AgentStart};
@@ -20,9 +19,6 @@ use crate::error::EngineError;
 use crate::live_sessions::LiveSession;
 use crate::tool_limit::ToolLimit;
 use crate::workspace::Workspace;
-
-/// How long a command of a stopped task may take to clean up. A canceled turn ends all its tasks within a second.
-const KILL_GRACE: Duration = Duration::from_millis(400);
 
 impl Engine {
     /// The store for the children of a session: its own, or the first one if it is in none.
@@ -48,10 +44,22 @@ impl Engine {
             ..Header::new(id, self.now(), &parent.header().cwd)
         };
         match store.create(&header, &[]).await {
-            Ok(_) | Err(StoreError::AlreadyExists { .. }) => self.open_live(store, id).await,
-            Err(error) => Err(error.into()),
+            Ok(_) => {}
+            Err(error @ StoreError::AlreadyExists { .. }) => {
+                if !is_child(&store.open(id).await?.header, parent, Some(call)) {
+                    return Err(error.into());
+                }
+            }
+            Err(error) => return Err(error.into()),
         }
+        self.open_live(store, id).await
     }
+}
+
+/// Whether a session belongs to a task of this parent, and of this call. A log can name any session.
+pub(super) fn is_child(header: &Header, parent: &Session, call: Option<&str>) -> bool {
+    header.parent_session_id.as_deref() == Some(parent.id())
+        && header.parent_tool_call_id.as_deref().is_some_and(|own| call.is_none_or(|call| call == own))
 }
 
 impl Delegation {

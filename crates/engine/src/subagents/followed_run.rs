@@ -22,6 +22,9 @@ use crate::local_client::LocalClient;
 /// How long a stopped agent may take to end. Then nobody waits for it any more; it ends when its tools and its model do.
 const STOP_TIMEOUT: Duration = Duration::from_millis(700);
 
+/// How long a command of a stopped agent may take to clean up. A canceled turn ends all its tasks within a second.
+pub(crate) const KILL_GRACE: Duration = Duration::from_millis(400);
+
 /// How the agent ended.
 #[derive(Debug)]
 pub(crate) enum RunEnd {
@@ -64,7 +67,7 @@ impl UsageSoFar {
         match event {
             ClientEvent::Entry(entry) if !entry.off_path => {
                 let Ok(entry) = parse_entry(entry.entry.bytes()) else { return };
-                // The events of its tasks have told already.
+                // The events of its tasks include it already.
                 if entry.kind != EntryKind::SubagentResult
                     && let Some(used) = entry_usage(&entry)
                 {

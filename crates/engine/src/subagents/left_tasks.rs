@@ -4,6 +4,7 @@
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_session::Session;
 
+use super::child::is_child;
 use super::record::TaskRecord;
 use super::task_run::{has_ended, read_child};
 use crate::engine::Engine;
@@ -31,7 +32,7 @@ impl Engine {
         let store = self.child_store(parent);
         // It may not have started.
         let Ok(child) = self.open_briefly_at(store.name(), id).await else { return };
-        if !is_child(child.session(), parent) {
+        if !is_child(child.session().header(), parent, None) {
             return;
         }
         let Ok(Some((path, usage))) = read_child(&child).await else { return };
@@ -44,10 +45,4 @@ impl Engine {
         }
         panel.summary = record.summary;
     }
-}
-
-/// A log can name any session. Only a task of this session is shown as one.
-fn is_child(session: &Session, parent: &Session) -> bool {
-    let header = session.header();
-    header.parent_tool_call_id.is_some() && header.parent_session_id.as_deref() == Some(parent.id())
 }

@@ -17,6 +17,7 @@ use osier_tree::projection::usage::UsageTotals;
 use serde_json::{Value, json};
 
 use super::batch::{Batch, BatchTask};
+use super::child::is_child;
 use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar};
 use super::record::{TaskRecord, call_label};
 use super::running_tasks::RegisteredTask;
@@ -198,19 +199,24 @@ impl TaskRun {
 
     /// What a task did in a process that died. Runs nothing.
     pub(super) async fn report_left(self) -> TaskReport {
-        let end = self.task.recorded_end().unwrap_or_else(|| {
-            RunEnd::Failed("interrupted: the process ended before the task did".to_owned())
-        });
+        let interrupted = || RunEnd::Failed("interrupted: the process ended before the task did".to_owned());
+        let recorded = self.task.recorded_end();
         let read = async {
             let store = self.batch.delegation.engine.child_store(&self.batch.parent);
             let live = self.batch.delegation.engine.open_live(store, &self.task.session_id).await.ok()?;
+            if !is_child(live.session().header(), &self.batch.parent, Some(&self.batch.call)) {
+                return None;
+            }
             read_child(&live).await.ok()?
         };
         let Some((path, usage)) = read.await else {
+            let end = recorded.unwrap_or_else(interrupted);
             return self.report(end, TaskRecord::default(), UsageTotals::default());
         };
         let record = TaskRecord::from_path(&self.task.id, &path.entries);
-        self.report(if has_ended(&record, &path) { RunEnd::Completed } else { end }, record, usage)
+        // What its batch says counts: its session does not tell that it was canceled.
+        let has_ended = has_ended(&record, &path).then_some(RunEnd::Completed);
+        self.report(recorded.or(has_ended).unwrap_or_else(interrupted), record, usage)
     }
 
     /// The command that starts or continues the agent. `None` if it ended before the process that started it died.

@@ -250,7 +250,7 @@ pub(crate) fn new_engine(folder: Option<&Path>) -> TestEngine {
     }
 }
 
-fn spec(engine: &TestEngine, project: &Path) -> AgentSpec {
+pub(crate) fn spec(engine: &TestEngine, project: &Path) -> AgentSpec {
     let spec = engine.agent();
     let mut workspace = Workspace::clone(&spec.workspace);
     workspace.models.model = Arc::new(LineModel);

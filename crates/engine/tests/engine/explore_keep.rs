@@ -252,3 +252,32 @@ async fn files_of_all_kinds_are_kept_also_from_a_folder_of_the_project() {
         assert_eq!(fs::read_to_string(module.join("m.txt")).unwrap(), "of the submodule\n");
     }
 }
+
+#[tokio::test]
+async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
+    let explorer = Explorer::in_repository().await;
+    for (folder, file) in [("d", "a.txt"), ("d/deep", "b.txt"), ("e", "c.txt")] {
+        fs::create_dir_all(explorer.project.join(folder)).unwrap();
+        explorer.write(&format!("{folder}/{file}"), "old\n");
+    }
+    explorer.write("f", "a file\n");
+    let report = explorer.explore("answer x", &["", ""]).await;
+    let copy = PathBuf::from(report.tries[0].folder.as_ref().unwrap());
+    for folder in ["d", "e"] {
+        fs::remove_dir_all(copy.join(folder)).unwrap();
+    }
+    fs::write(copy.join("d"), "a file\n").unwrap();
+    symlink("a.txt", copy.join("e")).unwrap();
+    fs::remove_file(copy.join("f")).unwrap();
+    fs::create_dir(copy.join("f")).unwrap();
+    fs::write(copy.join("f/g.txt"), "new\n").unwrap();
+    let kept = explorer.keep(1).await.unwrap();
+    assert!(kept.kept, "{kept:?}");
+    assert_eq!((explorer.file("d"), explorer.file("f/g.txt")), ("a file\n".to_owned(), "new\n".to_owned()));
+    assert_eq!(fs::read_link(explorer.project.join("e")).unwrap(), PathBuf::from("a.txt"));
+    // The other try changed nothing.
+    assert_eq!(explorer.keep(2).await.unwrap().instead_of, Some(1));
+    for (file, text) in [("d/a.txt", "old\n"), ("d/deep/b.txt", "old\n"), ("e/c.txt", "old\n"), ("f", "a file\n")] {
+        assert_eq!(explorer.file(file), text);
+    }
+}

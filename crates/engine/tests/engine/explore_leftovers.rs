@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use osier_engine::{ConfiguredStore, Engine, EngineConfig, ListOptions, LocalClient};
 use osier_protocol::{Client, SessionQuery};
+use osier_tree::projection::card::Card;
 
 use crate::explore::{Explorer, reconnect};
 use crate::support::TestEngine;
@@ -68,7 +70,9 @@ async fn deleting_again_removes_the_copies_that_an_interrupted_deletion_left() {
     let plan = engine.engine.plan_delete_with_missing(Vec::new(), &["other".to_owned()]).await.unwrap();
     engine.engine.delete(&plan, false).await.unwrap();
     assert!(Path::new(&stored.folder).exists());
-    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id]).await.unwrap();
+    // Users know only the beginning of an id.
+    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id[..8].to_owned()]).await.unwrap();
+    assert_eq!(plan.missing, [id]);
     engine.engine.delete(&plan, false).await.unwrap();
     assert!(!Path::new(&stored.folder).exists() && engine.engine.list_explores().is_empty());
 }
@@ -96,6 +100,7 @@ async fn copies_of_tries_that_never_started_are_removed() {
     assert!(Command::new("cp").arg("-a").args([&folder, &unstarted]).status().unwrap().success());
     let record = fs::read_to_string(folder.join("explore.json")).unwrap();
     let record = record.replace(&id, "abcd0001").replace("\"running\":false", "\"running\":true");
+    let record = record.replace("\"started\":true", "\"started\":false");
     fs::write(unstarted.join("explore.json"), record).unwrap();
     // Others died while they removed a folder, or before they wrote its record.
     fs::create_dir_all(worktrees.join("abcd0002.removed/1")).unwrap();
@@ -122,4 +127,106 @@ async fn copies_of_tries_that_never_started_are_removed() {
         explorer.engine.engine.list_explores().iter().map(|one| one.id.clone().into()).collect();
     expected.sort();
     assert_eq!((left.len(), left), (2, expected));
+}
+
+/// An engine that also has the store `archive`, which contains a copy of a session. Returns the card of the copy.
+async fn with_archived_copy(engine: &TestEngine, file: &Path) -> (Engine, Card) {
+    let archive = engine.folder.path().join("archive");
+    let relative = file.strip_prefix(engine.folder.path().join("sessions").canonicalize().unwrap());
+    let copy = archive.join(relative.unwrap_or(Path::new("copy.jsonl")));
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(file, copy).unwrap();
+    let mut config = EngineConfig::clone(engine.engine.config());
+    let (name, caches) = ("archive".to_owned(), engine.folder.path().join("cache-archive"));
+    config.tool_outputs = Some(engine.folder.path().join("outputs"));
+    config.stores.push(ConfiguredStore::Files { name, folder: archive, caches, is_own: false });
+    let engine = engine.engine.with_config(config);
+    let options = ListOptions { store: Some("archive".to_owned()), ..ListOptions::default() };
+    let card = engine.list(&options).await.unwrap().cards.remove(0);
+    (engine, card)
+}
+
+#[tokio::test]
+async fn deleting_a_copy_of_a_session_leaves_the_explores_and_outputs_of_the_original() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("answer x", &["", ""]).await;
+    let (engine, id, file) = close_session(explorer).await;
+    let (both, copy) = with_archived_copy(&engine, &file).await;
+    let outputs = both.config().tool_outputs.clone().unwrap().join(&id);
+    fs::create_dir_all(&outputs).unwrap();
+    let folder = PathBuf::from(&both.list_explores()[0].folder);
+    assert_eq!((&copy.id, &*copy.store), (&id, "archive"));
+
+    let plan = both.plan_delete_with_missing(Vec::new(), &[id.clone()]).await.unwrap();
+    assert_eq!(both.delete(&plan, false).await.unwrap().deleted.len(), 0, "the id is not missing");
+    assert!(folder.exists() && outputs.exists());
+
+    let plan = both.plan_delete(vec![copy]).await.unwrap();
+    assert_eq!(both.delete(&plan, false).await.unwrap().deleted.len(), 1);
+    assert!(file.exists() && folder.join("1").exists() && outputs.exists());
+
+    let card = engine.find(&id).await.card().await.unwrap();
+    let plan = both.plan_delete(vec![card]).await.unwrap();
+    assert_eq!(both.delete(&plan, false).await.unwrap().deleted.len(), 1);
+    assert!(!folder.exists() && !outputs.exists());
+}
+
+#[tokio::test]
+async fn deleting_a_session_leaves_the_folder_of_an_explore_that_another_process_uses() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("answer x", &["", ""]).await;
+    let (engine, id, _) = close_session(explorer).await;
+    let folder = PathBuf::from(&engine.engine.list_explores()[0].folder);
+    let lock = fs::File::options().write(true).open(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let card = engine.find(&id).await.card().await.unwrap();
+    let plan = engine.engine.plan_delete(vec![card]).await.unwrap();
+    let report = engine.engine.delete(&plan, true).await.unwrap();
+    assert_eq!((report.deleted.len(), report.outputs_left.len()), (1, 1));
+    assert!(folder.join("1").exists());
+    lock.unlock().unwrap();
+    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id]).await.unwrap();
+    engine.engine.delete(&plan, false).await.unwrap();
+    assert!(!folder.exists());
+}
+
+/// Makes the record of an explore say what it says when a process dies.
+fn write_dead_record(folder: &Path, has_started: bool) {
+    let file = folder.join("explore.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    (record["running"], record["started"]) = (true.into(), has_started.into());
+    fs::write(file, record.to_string()).unwrap();
+}
+
+async fn close_client(engine: &TestEngine, client: LocalClient) {
+    let key = client.live().session().key().to_owned();
+    drop(client);
+    while engine.engine.live_session("file", &key).is_some() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn opening_a_copy_of_a_session_leaves_the_copies_of_an_explore_that_died() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("answer first", &["", ""]).await;
+    let file = explorer.live.session().file().unwrap().to_owned();
+    let backup = explorer.engine.folder.path().join("backup.jsonl");
+    fs::copy(&file, &backup).unwrap();
+    explorer.explore("answer second", &["", ""]).await;
+    let project = explorer.project.clone();
+    let (engine, id, _) = close_session(explorer).await;
+    let [_, second] = engine.engine.list_explores().try_into().unwrap();
+    let folder = PathBuf::from(&second.folder);
+    for has_started in [true, false] {
+        write_dead_record(&folder, has_started);
+        let before = fs::read(folder.join("explore.json")).unwrap();
+        let client = reconnect(&engine, backup.to_str().unwrap(), &project).await;
+        assert!(folder.join("1").exists() && folder.join("2").exists());
+        assert_eq!(fs::read(folder.join("explore.json")).unwrap(), before);
+        close_client(&engine, client).await;
+        let client = reconnect(&engine, &id, &project).await;
+        assert_eq!(folder.join("1").exists(), has_started, "only the original removes what never started");
+        close_client(&engine, client).await;
+    }
 }

@@ -1,15 +1,19 @@
 //! Where a session stands while tries run, when they have ended, and after the death of their process.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use futures_util::StreamExt;
-use osier_engine::{AppendContent, AppendRequest, EntryPlacement};
-use osier_protocol::explore::ExploreCommand;
+use osier_engine::{AgentSpec, AppendContent, AppendRequest, EntryPlacement, KeepWhen, Workspace};
+use osier_protocol::explore::{ExploreCommand, TryStatus};
 use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
+use osier_tools::{Tool, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::{EntryKind, Seq, SessionTree};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 
-use crate::explore::{Explorer, git, new_engine};
+use crate::explore::{Explorer, git, new_engine, spec};
 
 /// Whether an entry is in the branch of a try.
 fn is_in_try(tree: &SessionTree, seq: Seq) -> bool {
@@ -38,6 +42,64 @@ async fn the_conversation_goes_on_while_tries_run_and_its_end_stays_the_leaf() {
         panic!("a reply")
     };
     assert_eq!(reply.unwrap().text, "meanwhile");
+}
+
+/// A tool that does not listen when it is canceled.
+#[derive(Debug, Default, Clone)]
+struct Deaf {
+    started: Arc<Notify>,
+    may_end: Arc<Notify>,
+}
+
+#[async_trait]
+impl Tool for Deaf {
+    fn spec(&self) -> ToolSpec {
+        let parameters = json!({ "type": "object" });
+        let (name, description) = ("deaf".to_owned(), "Ends late".to_owned());
+        ToolSpec { name, description, parameters, kind: ToolKind::Reads }
+    }
+
+    async fn run(&self, _: Value, _: &ToolContext) -> ToolOutcome {
+        self.started.notify_one();
+        self.may_end.notified().await;
+        ToolOutcome::text("late")
+    }
+}
+
+#[tokio::test]
+async fn the_leaf_returns_when_the_agent_of_a_canceled_try_has_ended() {
+    let Explorer { engine, project, live, client } = Explorer::in_repository().await;
+    drop((client, live));
+    let (spec, deaf) = (spec(&engine, &project), Deaf::default());
+    let mut workspace = Workspace::clone(&spec.workspace);
+    workspace.tools = workspace.tools.with(Arc::new(deaf.clone()));
+    let spec = AgentSpec { workspace: Arc::new(workspace), ..spec };
+    let live = engine.create(KeepWhen::Used).await;
+    let client = engine.engine.connect(&live, &spec).await.unwrap();
+    let explorer = Explorer { engine, project, live, client };
+    explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let start = explorer.leaf().unwrap();
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    explorer.start("call deaf", &[""]).await.unwrap();
+    deaf.started.notified().await;
+    explorer.send(ExploreCommand::Cancel { explore: None, number: None }).await.unwrap();
+    loop {
+        let Some(ClientEvent::Explore { report }) = events.next().await else { continue };
+        if !report.is_running() {
+            assert_eq!(report.tries[0].status, TryStatus::Cancelled);
+            break;
+        }
+    }
+    // It is canceled for its clients, but its agent still works.
+    assert!(explorer.engine.engine.list_explores()[0].running);
+    let tree = explorer.live.session().tree();
+    assert!(is_in_try(&tree, tree.leaf().unwrap()));
+    deaf.may_end.notify_one();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    let tree = explorer.live.session().tree();
+    assert!(tree.same_place(tree.leaf(), tree.find(&start)));
+    assert!(!explorer.engine.engine.list_explores()[0].running);
 }
 
 /// A session in this folder whose process died when it had started two tries. Returns its id, and where they started.

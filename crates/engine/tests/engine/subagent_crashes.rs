@@ -232,3 +232,78 @@ async fn a_batch_that_names_the_session_of_another_one_does_not_show_what_is_in_
     let panel = batches(&client).await.remove(0).task_panels.remove(0);
     assert_eq!((panel.status.as_str(), panel.summary.as_str()), ("interrupted", ""));
 }
+
+#[tokio::test]
+async fn a_batch_that_names_the_session_of_another_one_does_not_continue_it() {
+    // Somebody else's session, whose turn is not finished.
+    let DeadProcess { engine, id, before, .. } = dead_process().await;
+    let victims = [before.task_panels[0].session_id.clone().unwrap(), before.task_panels[1].session_id.clone().unwrap(), id];
+    for victim in victims {
+        let file = engine.find(&victim).await.opened.file.unwrap();
+        let content = std::fs::read(&file).unwrap();
+        let live = engine.create(osier_engine::KeepWhen::Used).await;
+        let call = json!({ "type": "message", "message": {
+            "role": "assistant", "stopReason": "toolUse", "provider": "scripted", "model": "scripted",
+            "content": [{ "type": "toolCall", "id": "c", "name": "task", "arguments": {
+                "tasks": [{ "prompt": "look" }],
+            } }],
+        }});
+        let batch = json!({ "type": "subagent_batch", "content": {
+            "batchId": "b", "toolCallId": "c", "mode": "parallel", "status": "running",
+            "tasks": [{ "id": "t", "prompt": "look", "agent": "general", "sessionId": victim }],
+        }});
+        let user = json!({ "type": "message", "message": { "role": "user", "content": "delegate" } });
+        for entry in [user, call, batch] {
+            let commit = osier_session::Commit::from_entry(entry.to_string().as_bytes()).unwrap();
+            live.session().main_cursor().commit(commit).await.unwrap();
+        }
+        let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+        let mut events = client.attach(None).await.unwrap().events;
+        client.send(ClientCommand::Resume).await.unwrap();
+        while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+        let panel = batches(&client).await.remove(0).task_panels.remove(0);
+        assert_eq!((panel.status.as_str(), panel.summary.as_str()), ("failed", ""));
+        assert_eq!(std::fs::read(&file).unwrap(), content, "the other session is as before");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_the_user_canceled_does_not_run_again_after_a_crash() {
+    let tasks = json!([{ "prompt": "hang" }, { "prompt": "write later.txt" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    let mut hanging = None;
+    run.until(|event| {
+        if let ClientEvent::SubagentTask { panel, .. } = event
+            && panel.status == "running"
+            && panel.goal == "hang"
+        {
+            hanging = Some(panel.task_id.clone());
+        }
+        hanging.is_some()
+    })
+    .await;
+    run.client.send(ClientCommand::CancelTasks { task: hanging }).await.unwrap();
+    let is_update = |event: &ClientEvent| {
+        matches!(event, ClientEvent::Entry(entry)
+            if entry.entry.view().map(|view| view.kind) == Some(osier_tree::EntryKind::EntryUpdate))
+    };
+    run.until(is_update).await;
+    let left = tempfile::tempdir().unwrap();
+    let sessions = run.engine.folder.path().join("sessions");
+    let copied =
+        std::process::Command::new("cp").arg("-a").args([&sessions, &left.path().to_owned()]).status();
+    assert!(copied.unwrap().success());
+    let engine = TestEngine::in_folder(left.path(), Default::default());
+    let live = engine.open(run.live.session().id()).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    let child = batches(&client).await[0].task_panels[0].session_id.clone().unwrap();
+    let file = engine.find(&child).await.opened.file.unwrap();
+    let content = std::fs::read(&file).unwrap();
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Resume).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = batches(&client).await.remove(0);
+    let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
+    assert_eq!(statuses, ["cancelled", "completed"]);
+    assert_eq!(std::fs::read(&file).unwrap(), content);
+}

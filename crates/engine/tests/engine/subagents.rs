@@ -556,7 +556,7 @@ async fn deleting_a_session_deletes_its_tasks_also_if_that_was_interrupted() {
     }
     // The deletion stops after the session itself.
     std::fs::remove_file(file).unwrap();
-    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id]).await.unwrap();
+    let plan = engine.engine.plan_delete_with_missing(Vec::new(), &[id[..8].to_owned()]).await.unwrap();
     assert_eq!(plan.sessions().count(), 2);
     let delete = async {
         while !engine.engine.delete(&plan, false).await.unwrap().kept.is_empty() {
