@@ -156,8 +156,10 @@ impl LocalEngine {
         for card in plan.sessions() {
             self.options.directories.check(Path::new(&card.cwd))?;
         }
-        for explore in
-            engine.list_explores().iter().filter(|explore| plan.missing.contains(&explore.session_id.to_string()))
+        for explore in engine
+            .list_explores()
+            .iter()
+            .filter(|explore| plan.missing.contains(&explore.session_id.to_string()))
         {
             self.options.directories.check(Path::new(&explore.cwd))?;
         }

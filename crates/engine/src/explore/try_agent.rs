@@ -72,7 +72,7 @@ fn reading_tools(tools: &ToolSet) -> ToolSet {
 }
 
 fn confined_context(of_session: &ToolContext, copy: &TryCopy) -> ToolContext {
-    let mut limits = of_session.limits.clone();
+    let mut limits = of_session.limits;
     limits.kill_grace = limits.kill_grace.min(KILL_GRACE);
     let readable = [&of_session.artifacts].into_iter().filter_map(|folder| folder.canonicalize().ok());
     ToolContext {

@@ -277,7 +277,9 @@ async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
     assert_eq!(fs::read_link(explorer.project.join("e")).unwrap(), PathBuf::from("a.txt"));
     // The other try changed nothing.
     assert_eq!(explorer.keep(2).await.unwrap().instead_of, Some(1));
-    for (file, text) in [("d/a.txt", "old\n"), ("d/deep/b.txt", "old\n"), ("e/c.txt", "old\n"), ("f", "a file\n")] {
+    for (file, text) in
+        [("d/a.txt", "old\n"), ("d/deep/b.txt", "old\n"), ("e/c.txt", "old\n"), ("f", "a file\n")]
+    {
         assert_eq!(explorer.file(file), text);
     }
 }
