@@ -157,7 +157,7 @@ async fn deleting_a_copy_of_a_session_leaves_the_explores_and_outputs_of_the_ori
     let folder = PathBuf::from(&both.list_explores()[0].folder);
     assert_eq!((&copy.id, &*copy.store), (&id, "archive"));
 
-    let plan = both.plan_delete_with_missing(Vec::new(), &[id.clone()]).await.unwrap();
+    let plan = both.plan_delete_with_missing(Vec::new(), std::slice::from_ref(&id)).await.unwrap();
     assert_eq!(both.delete(&plan, false).await.unwrap().deleted.len(), 0, "the id is not missing");
     assert!(folder.exists() && outputs.exists());
 
