@@ -3,7 +3,7 @@
 import { events } from "osier:bus.js";
 import { call, errorMessage, handle, native, notice, report, request } from "osier:primitives.js";
 import { requireModule } from "osier:commonjs.js";
-import { createContext } from "osier:context.js";
+import { createContext, customMessage } from "osier:context.js";
 import { bound } from "osier:lifetime.js";
 import { on } from "osier:events.js";
 
@@ -114,8 +114,8 @@ export function createApi() {
 		registerMarkdownTransformer: () => unsupported("pi.registerMarkdownTransformer"),
 		registerProvider,
 		unregisterProvider,
-		registerVirtualModel: () => unsupported("pi.registerVirtualModel"),
-		unregisterVirtualModel: () => {},
+		registerVirtualModel: (definition) => requireModule("osier:virtual-models.js").registerVirtualModel(definition),
+		unregisterVirtualModel: (provider, id) => requireModule("osier:virtual-models.js").unregisterVirtualModel(provider, id),
 		registerMcpServer: () => unsupported("pi.registerMcpServer"),
 		unregisterMcpServer: () => {},
 		getMcpServers: () => [],
@@ -128,7 +128,7 @@ export function createApi() {
 		}),
 		sendMessage: action((message, options) => {
 			const { triggerTurn, deliverAs } = options === true ? { triggerTurn: true } : (options ?? {});
-			now("agent.postMessage", { message, triggerTurn, deliverAs });
+			now("agent.postMessage", { message: customMessage(message), triggerTurn, deliverAs });
 		}),
 		sendUserMessage: action((content, options = {}) => {
 			later("agent.sendUserMessage", { content, deliverAs: options.deliverAs, expandPromptTemplates: !!options.expandPromptTemplates });

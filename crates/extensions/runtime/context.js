@@ -66,8 +66,11 @@ async function replaceSession(method, params, { setup, withSession } = {}) {
 	return { cancelled: false };
 }
 
+/** A message as Osier stores it. Packages leave parts out. */
+export const customMessage = (message) => ({ ...message, customType: String(message?.customType ?? "message"), content: message?.content ?? "" });
+
 const sending = {
-	sendMessage: (message, options = {}) => request("agent.sendMessage", { message, triggerTurn: options.triggerTurn, deliverAs: options.deliverAs }),
+	sendMessage: (message, options = {}) => request("agent.sendMessage", { message: customMessage(message), triggerTurn: options.triggerTurn, deliverAs: options.deliverAs }),
 	sendUserMessage: (content, options = {}) => request("agent.sendUserMessage", { content, deliverAs: options.deliverAs, expandPromptTemplates: !!options.expandPromptTemplates }),
 };
 

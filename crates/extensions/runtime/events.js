@@ -3,7 +3,7 @@
 
 import { requireModule } from "osier:commonjs.js";
 import { handle, isPromise, notice, stringify } from "osier:primitives.js";
-import { createContext } from "osier:context.js";
+import { createContext, customMessage } from "osier:context.js";
 
 const entryById = (id) => requireModule("osier:session.js").entryById(id);
 const entriesById = (ids) => requireModule("osier:session.js").entriesById(ids);
@@ -124,7 +124,8 @@ const ADAPTERS = {
 		before: (event) => stringify(event.systemPromptOptions.sections),
 		answer(event, returned, before) {
 			const { sections } = event.systemPromptOptions;
-			return { ...plain(returned), sections: stringify(sections) === before ? undefined : sections };
+			const { message, ...rest } = plain(returned);
+			return { ...rest, message: message && customMessage(message), sections: stringify(sections) === before ? undefined : sections };
 		},
 	},
 	context: EDITED_MESSAGES,

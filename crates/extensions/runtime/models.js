@@ -21,12 +21,12 @@ handle("models.events", ({ stream, event }) => streams.get(stream)?.(event));
 /** Calls a model. `onEvent` gets the pieces of the reply while it arrives. */
 export async function callModel(model, context, options, onEvent) {
 	const { systemPrompt, messages, tools } = context ?? {};
-	const { maxTokens, reasoning, signal } = options ?? {};
+	const { maxTokens, reasoning, signal, replyToken } = options ?? {};
 	const list = (tools ?? []).map(({ name, description, parameters }) => ({ name, description: description ?? "", parameters: parameters ?? {} }));
 	const stream = onEvent ? (lastStream += 1) : undefined;
 	if (onEvent) streams.set(stream, onEvent);
 	try {
-		const params = { model: `${model.provider}/${model.id}`, systemPrompt, messages: plainMessages(messages), tools: list, maxTokens, thinking: reasoning, stream };
+		const params = { model: `${model.provider}/${model.id}`, systemPrompt, messages: plainMessages(messages), tools: list, maxTokens, thinking: reasoning, stream, replyToken };
 		return await request("models.complete", params, signal);
 	} finally {
 		streams.delete(stream);

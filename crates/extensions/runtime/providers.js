@@ -27,7 +27,7 @@ export function registerProvider(first, second) {
 	if (typeof config.refreshModels === "function") refreshProvider(name).catch(report);
 }
 
-function announce(name, { name: shownName, baseUrl, apiKey, api, headers, authHeader, models, streamSimple }) {
+function announce(name, { name: shownName, baseUrl, apiKey, api, headers, authHeader, models, streamSimple, isVirtual }) {
 	notice("registerProvider", {
 		id: name,
 		name: shownName,
@@ -38,6 +38,7 @@ function announce(name, { name: shownName, baseUrl, apiKey, api, headers, authHe
 		authHeader: !!authHeader,
 		models: models?.filter(isChat).map(plainModel),
 		streams: typeof streamSimple === "function",
+		isVirtual,
 	});
 }
 
@@ -99,7 +100,7 @@ handle("provider.stream", async ({ token, provider, model, context, options }, c
 	const config = providers.get(provider);
 	if (!config?.streamSimple) throw new Error(`the provider ${provider} is not registered`);
 	const full = { ...config.models?.find(({ id }) => id === model.id), ...model, baseUrl: config.baseUrl, api: config.api ?? model.api };
-	const stream = await config.streamSimple(full, context, { ...options, apiKey: options.apiKey ?? config.apiKey, signal: controller.signal });
+	const stream = await config.streamSimple(full, context, { ...options, apiKey: options.apiKey ?? config.apiKey, signal: controller.signal, replyToken: config.isVirtual ? token : undefined });
 	const sender = createSender(token);
 	let last;
 	try {

@@ -83,6 +83,8 @@ pub struct ExtensionOptions {
     pub themes: Vec<String>,
     /// The values of flags that extensions add to the command line.
     pub flags: FlagValues,
+    /// The commands that the client handles itself. Those of extensions with such a name get a number.
+    pub client_commands: Vec<String>,
 }
 
 /// Environment variables that an extension sees without a grant. They say nothing that is secret.

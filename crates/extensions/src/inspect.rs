@@ -5,7 +5,7 @@
 
 mod uses;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -36,13 +36,21 @@ pub struct ExtensionManifest {
 
 /// The hashes of all code that an extension may load. What was not inspected never runs in the sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct CodeHashes(BTreeMap<PathBuf, String>);
+pub(crate) struct CodeHashes {
+    hashes: BTreeMap<PathBuf, String>,
+    /// Modules with `await` outside of functions, and those that import them.
+    awaiting: BTreeSet<PathBuf>,
+}
 
 impl CodeHashes {
+    /// Whether a module ends later than its code, because it or a module that it imports waits for something.
+    pub(crate) fn awaits(&self, file: &Path) -> bool {
+        self.awaiting.contains(file)
+    }
+
     /// Fails if a file has another content than when it was inspected.
     pub(crate) fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), String> {
-        let known = self.0.get(file);
+        let known = self.hashes.get(file);
         if known.is_some_and(|hash| *hash == blake3::hash(bytes).to_hex().as_str()) {
             return Ok(());
         }
@@ -111,6 +119,10 @@ struct Closure {
     is_dynamic: bool,
     /// Which other files may be loaded.
     unseen: UnseenFiles,
+    /// Which file imports which.
+    edges: Vec<(PathBuf, PathBuf)>,
+    /// Files with `await` outside of functions.
+    awaiting: BTreeSet<PathBuf>,
 }
 
 /// Files that may be loaded although no import names them.
@@ -209,6 +221,9 @@ impl Closure {
 
     fn add_uses(&mut self, file: &Path, uses: SourceUses) {
         self.flags.extend(uses.flags);
+        if uses.awaits {
+            self.awaiting.insert(file.to_owned());
+        }
         for (grant, (line, code)) in &uses.needs {
             self.need(*grant, file, Some(*line), code);
         }
@@ -223,7 +238,8 @@ impl Closure {
             }
         }
         if let Some((name, line)) = uses.only_in_node {
-            self.need(Grant::Node, file, Some(line), &format!("import of {name}"));
+            let use_of = if name == "WebAssembly" { "use" } else { "import" };
+            self.need(Grant::Node, file, Some(line), &format!("{use_of} of {name}"));
         }
         for Import { name, line } in uses.imports {
             match library_module(&name) {
@@ -233,7 +249,10 @@ impl Closure {
                 }
                 None => {
                     let found = find_module(&file.to_string_lossy(), &name);
-                    self.queue.extend(found.and_then(|found| found.canonicalize().ok()));
+                    if let Some(found) = found.and_then(|found| found.canonicalize().ok()) {
+                        self.edges.push((file.to_owned(), found.clone()));
+                        self.queue.push_back(found);
+                    }
                 }
             }
         }
@@ -257,7 +276,19 @@ impl Closure {
         self.needs.entry(grant).or_insert_with(|| format!("{}{place}: {code}", file.display()));
     }
 
-    fn finish(self, root: &Path) -> Inspection {
+    /// Adds the files that import those that wait.
+    fn add_importers_to_awaiting(&mut self) {
+        let mut before = usize::MAX;
+        while self.awaiting.len() != before {
+            before = self.awaiting.len();
+            let importers = self.edges.iter().filter(|(_, imported)| self.awaiting.contains(imported));
+            let importers: Vec<PathBuf> = importers.map(|(file, _)| file.clone()).collect();
+            self.awaiting.extend(importers);
+        }
+    }
+
+    fn finish(mut self, root: &Path) -> Inspection {
+        self.add_importers_to_awaiting();
         let mut hasher = blake3::Hasher::new();
         for (file, hash) in &self.hashes {
             let name = file.strip_prefix(root).unwrap_or(file).as_os_str().as_encoded_bytes();
@@ -265,9 +296,9 @@ impl Closure {
         }
         let hash = hasher.finalize().to_hex().to_string();
         let files = self.hashes.len();
-        let code = self.hashes.into_iter().map(|(file, hash)| (file, hash.to_hex().to_string())).collect();
+        let hashes = self.hashes.into_iter().map(|(file, hash)| (file, hash.to_hex().to_string())).collect();
         let manifest = ExtensionManifest { needs: self.needs, flags: self.flags, hash, files };
-        Inspection { manifest, code: CodeHashes(code) }
+        Inspection { manifest, code: CodeHashes { hashes, awaiting: self.awaiting } }
     }
 }
 
@@ -344,6 +375,8 @@ mod tests {
             ("run({ ...process.env });", &[Environment]),
             ("import http from 'node:http'; http.get('x');", &[Network, Node]),
             ("import { getHeapSnapshot } from 'node:process'; getHeapSnapshot();", &[Node]),
+            ("WebAssembly.instantiate(code);", &[Node]),
+            ("const has = typeof WebAssembly === 'object';", &[]),
             ("import { Absent } from '@earendil-works/pi-tui'; Absent();", &[]),
             ("import(name);", &[ReadFiles, WriteFiles, RunPrograms, Network, Environment]),
         ] {

@@ -82,11 +82,26 @@ pub(crate) fn register(
         variables: home.command_variables(),
         themes: osier_settings::themes::theme_names(&home),
         flags: FlagValues::default(),
+        client_commands: match mode {
+            ExtensionMode::Terminal => own_commands(),
+            _ => Vec::new(),
+        },
     });
     let hooks = Arc::new(Hooks::new(vec![host.registered()]));
     home.engine = home.engine.with_config(EngineConfig { hooks, ..home.engine.config().clone() });
     host.set_engine(home.engine.clone());
     Ok((home, RunExtensions(Some(host))))
+}
+
+/// The commands of the terminal that pi has too. Extensions for pi cannot count on those names.
+const COMMANDS_OF_PI: &[&str] = &[
+    "compact", "copy", "export", "fork", "model", "name", "new", "quit", "resume", "session", "settings",
+    "thinking", "tree",
+];
+
+/// The commands that only Osier's terminal has.
+fn own_commands() -> Vec<String> {
+    osier_tui::command_names().into_iter().filter(|name| !COMMANDS_OF_PI.contains(&name.as_str())).collect()
 }
 
 fn launcher(home: &Home) -> ExtensionLauncher {

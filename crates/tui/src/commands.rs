@@ -73,6 +73,14 @@ const COMMANDS: &[SlashCommand] = &[
     quit::COMMAND,
 ];
 
+/// The names that the terminal itself handles.
+pub fn command_names() -> Vec<String> {
+    all()
+        .flat_map(|spec| [&spec.name].into_iter().chain(spec.aliases))
+        .map(|name| (*name).to_owned())
+        .collect()
+}
+
 pub(crate) fn all() -> impl Iterator<Item = &'static SlashCommand> {
     COMMANDS.iter()
 }

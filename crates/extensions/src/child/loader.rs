@@ -22,6 +22,12 @@ impl ModuleLoader {
     pub(super) fn new(state: Rc<RuntimeState>) -> ModuleLoader {
         ModuleLoader { state }
     }
+
+    /// QuickJS never ends the import of a module that imports one without `await` that waited for another one, so all of them
+    /// get one.
+    fn finish(&self, path: &Path, code: String) -> String {
+        if self.state.awaits(path) { format!("{code}\n;await undefined;") } else { code }
+    }
 }
 
 impl Loader for ModuleLoader {
@@ -42,12 +48,12 @@ impl Loader for ModuleLoader {
                 let value = ctx.json_parse(source).catch(ctx).map_err(|error| failed(error.to_string()))?;
                 (commonjs::module_of_value(&[]), Some(value))
             }
-            "ts" | "tsx" | "mts" | "cts" => (strip(path, &source).map_err(failed)?, None),
+            "ts" | "tsx" | "mts" | "cts" => (self.finish(path, strip(path, &source).map_err(failed)?), None),
             _ if commonjs::is_commonjs(path, &source) => {
                 let (exported, names) = commonjs::exports(ctx, name)?;
                 (commonjs::module_of_value(&names), Some(exported))
             }
-            _ => (declare_missing_imports(path, source), None),
+            _ => (self.finish(path, declare_missing_imports(path, source)), None),
         };
         let module = Module::declare(ctx.clone(), name, code)?;
         let meta = module.meta()?;

@@ -67,6 +67,11 @@ impl RuntimeState {
         self.code.borrow().check(file, bytes)
     }
 
+    /// Whether a module waits for something before it has ended.
+    pub(crate) fn awaits(&self, file: &Path) -> bool {
+        self.code.borrow().awaits(file)
+    }
+
     /// The path to use for a file that an extension names, if this access is granted. Every function of `node:fs` asks here first.
     pub(crate) fn granted(&self, path: &Path, access: FileAccess) -> Result<PathBuf, String> {
         self.file_rules.borrow().granted(path, access)

@@ -33,6 +33,7 @@ library! {
     "providers.js",
     "session.js",
     "ui.js",
+    "virtual-models.js",
     "theme.js",
     "screen.js",
     "overlays.js",

@@ -269,7 +269,7 @@ impl SessionExtensions {
         }
     }
 
-    /// The commands of all extensions. Equal names get a number.
+    /// The commands of all extensions. Equal names get a number, and so do those of the client.
     pub(crate) fn command_list(&self) -> Vec<HookCommand> {
         self.named_commands().into_iter().map(|(command, ..)| command).collect()
     }
@@ -286,8 +286,9 @@ impl SessionExtensions {
             let is_same = |name: &str| name == command.name;
             let total = all.iter().filter(|(other, _)| is_same(&other.name)).count();
             let before = named.iter().filter(|(.., own_name)| is_same(own_name)).count();
+            let is_taken = total > 1 || self.options.client_commands.contains(&command.name);
             let name =
-                if total > 1 { format!("{}:{}", command.name, before + 1) } else { command.name.clone() };
+                if is_taken { format!("{}:{}", command.name, before + 1) } else { command.name.clone() };
             let description = command.description.clone().unwrap_or_default();
             named.push((HookCommand { name, description }, extension.clone(), command.name.clone()));
         }

@@ -278,6 +278,19 @@ impl Extension {
         last.unwrap_or_else(|| self.registrations().tools.clone())
     }
 
+    /// Reads one of its tools, without copying it.
+    pub(crate) fn with_tool<T>(&self, name: &str, read: impl FnOnce(&RegisteredTool) -> T) -> Option<T> {
+        let find = |tools: &[RegisteredTool]| tools.iter().position(|tool| tool.name == name);
+        if self.is_awaited() {
+            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if !last.0.is_empty() {
+                return find(&last.0).map(|at| read(&last.0[at]));
+            }
+        }
+        let registrations = self.registrations();
+        find(&registrations.tools).map(|at| read(&registrations.tools[at]))
+    }
+
     /// Its providers, or those that it had if it is being loaded again.
     pub(crate) fn providers(&self) -> Vec<RegisteredProvider> {
         let last = self.last_if_awaited(|last| last.1.clone());

@@ -58,6 +58,8 @@ struct CompleteParams {
     thinking: Option<String>,
     /// The extension gets the pieces of the reply under this number while they arrive.
     stream: Option<u64>,
+    /// The reply of a virtual model for which this call is made. Its cost is that of the reply.
+    reply_token: Option<u64>,
 }
 
 /// Calls a model. A failure is a message with the reason, as in pi.
@@ -105,7 +107,10 @@ pub(super) async fn complete(call: &ExtensionCall) -> Result<Value, Failure> {
             _ => {}
         }
     };
-    store_usage(&call.session, &call.extension, &model, usage, requests).await;
+    let is_reply = |token| call.session.count_as_reply(&call.extension, token, usage);
+    if !params.reply_token.is_some_and(is_reply) {
+        store_usage(&call.session, &call.extension, &model, usage, requests).await;
+    }
     Ok(json!(Message::Assistant(*message)))
 }
 

@@ -163,6 +163,7 @@ mod tests {
                 themes: Vec::new(),
                 variables: Vec::new(),
                 flags: crate::FlagValues::default(),
+                client_commands: Vec::new(),
             };
             permission_options(version, &host, Path::new("/x/index.ts"), &grants)
         };

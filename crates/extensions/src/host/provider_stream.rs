@@ -47,6 +47,8 @@ pub(crate) struct ProviderStream {
     sender: mpsc::UnboundedSender<Delta>,
     /// The numbers that the extension gave its blocks, in the order in which they began.
     blocks: Vec<usize>,
+    /// What the call of another model used from which the reply comes.
+    usage: Option<TokenUsage>,
 }
 
 impl ProviderEvent {
@@ -82,6 +84,17 @@ impl ProviderEvent {
 }
 
 impl SessionExtensions {
+    /// Counts what a model call used as the usage of the reply that an extension streams. False if it streams none, or if another
+    /// call was counted before.
+    pub(super) fn count_as_reply(&self, extension: &Extension, token: u64, usage: TokenUsage) -> bool {
+        let mut streams = self.provider_streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own =
+            |stream: &&mut ProviderStream| stream.owner == extension.place() && stream.usage.is_none();
+        let Some(stream) = streams.get_mut(&token).filter(is_own) else { return false };
+        stream.usage = Some(usage);
+        true
+    }
+
     /// Passes events on to the reply that they belong to.
     pub(crate) fn receive_provider_events(
         &self,
@@ -109,7 +122,8 @@ pub(super) fn stream(
 ) -> DeltaStream {
     let (sender, receiver) = mpsc::unbounded_channel();
     let token = session.next_token();
-    let stream = ProviderStream { owner: extension.place(), sender: sender.clone(), blocks: Vec::new() };
+    let stream =
+        ProviderStream { owner: extension.place(), sender: sender.clone(), blocks: Vec::new(), usage: None };
     session.provider_streams.lock().unwrap_or_else(PoisonError::into_inner).insert(token, stream);
     let extension = extension.clone();
     let params = stream_params(&request, key, token);
@@ -122,8 +136,9 @@ pub(super) fn stream(
             // The extension learns it and may still answer; nobody waits for that.
             () = cancel.cancelled() => Err(Failure::new("cancelled")),
         };
-        streams.provider_streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
-        let _ = sender.send(last_delta(&request, answer, cancel.is_cancelled()));
+        let ended = streams.provider_streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+        let usage = ended.and_then(|stream| stream.usage);
+        let _ = sender.send(last_delta(&request, answer, usage, cancel.is_cancelled()));
     });
     let receiver = to_stream(receiver);
     // Nothing follows the last delta.
@@ -160,7 +175,12 @@ fn stream_params(request: &Request, key: Option<String>, token: u64) -> Value {
 }
 
 /// The end of a reply: the message of the extension, or why there is none.
-fn last_delta(request: &Request, answer: Result<String, Failure>, is_canceled: bool) -> Delta {
+fn last_delta(
+    request: &Request,
+    answer: Result<String, Failure>,
+    usage: Option<TokenUsage>,
+    is_canceled: bool,
+) -> Delta {
     let provider = request.model.provider.clone();
     let failed = |error| ReplyDraft::new(&request.model, now()).finish(Err(error), None);
     if is_canceled {
@@ -177,6 +197,7 @@ fn last_delta(request: &Request, answer: Result<String, Failure>, is_canceled: b
     };
     (message.provider, message.model) = (provider.clone(), request.model.id.clone());
     message.timestamp = if message.timestamp == 0 { now() } else { message.timestamp };
+    message.usage = usage.unwrap_or(message.usage);
     fill_total(&mut message.usage);
     match message.stop_reason {
         StopReason::Error | StopReason::Aborted => {

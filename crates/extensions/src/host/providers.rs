@@ -42,6 +42,9 @@ pub(crate) struct RegisteredProvider {
     /// The extension streams the replies.
     #[serde(default)]
     streams: bool,
+    /// Its models choose other models.
+    #[serde(default)]
+    is_virtual: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -86,6 +89,12 @@ impl RegisteredProvider {
     /// Fails if the extension may not use the network, or run the command that prints the key. Keys of Osier go only to the
     /// servers that the user configured.
     pub(crate) fn check(&self, extension: &Extension) -> Result<(), Failure> {
+        if self.is_virtual && Registry::built_in().provider(&self.id).is_some() {
+            return Err(Failure::new(format!(
+                "a virtual model needs a provider of its own; {} has other models",
+                self.id
+            )));
+        }
         if !self.streams {
             extension.grants.require(Grant::Network).map_err(Failure::new)?;
             let registry = Registry::built_in();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use osier_agent::hooks::ExtensionSummary;
 use osier_agent::{WeakWorker, Worker};
 use osier_engine::Engine;
-use osier_protocol::ExtensionEvent;
+use osier_protocol::{ExtensionEvent, NotifyType, visible_line};
 use osier_session::{CursorId, Session};
 use osier_tools::{ToolContext, ToolSpec, Toolbox};
 use osier_tree::EntryId;
@@ -135,6 +135,15 @@ impl SessionExtensions {
 
     pub(super) fn finish_loading(&self) {
         self.is_loaded.store(true, Ordering::SeqCst);
+        for (command, extension, own_name) in self.named_commands() {
+            if !self.options.client_commands.contains(&own_name) {
+                continue;
+            }
+            let file = extension.path.file_name().unwrap_or_default().to_string_lossy();
+            let message = format!("the command /{own_name} of {file} is /{} here", command.name);
+            let message = visible_line(&message);
+            self.show(ExtensionEvent::Notify { message, notify_type: NotifyType::Warning });
+        }
     }
 
     /// Whether all extensions were loaded, as far as that is possible.
@@ -194,20 +203,12 @@ impl SessionExtensions {
 
     /// Whether the model may use a tool.
     pub(crate) fn is_active(&self, tool: &str) -> bool {
-        let registered = self.registered_tool(tool);
-        if registered.as_ref().is_some_and(|registered| registered.exposure() == "hidden") {
-            return false;
-        }
+        let describe = |known: &RegisteredTool| (known.exposure() == "hidden", known.starts_active());
+        let registered = self.present().find_map(|extension| extension.with_tool(tool, describe));
+        let (is_hidden, starts_active) = registered.unwrap_or((false, true));
         let active = self.active_tools.lock().unwrap_or_else(PoisonError::into_inner);
-        match active.as_ref() {
-            Some(names) => names.iter().any(|name| name == tool),
-            None => registered.is_none_or(|registered| registered.starts_active()),
-        }
-    }
-
-    fn registered_tool(&self, name: &str) -> Option<RegisteredTool> {
-        let mut tools = self.present().flat_map(|extension| extension.tools());
-        tools.find(|tool| tool.name == name)
+        let is_chosen = |names: &Vec<String>| names.iter().any(|name| name == tool);
+        !is_hidden && active.as_ref().map_or(starts_active, is_chosen)
     }
 
     /// A tool that is registered for the first time is active, also if an extension chose the active tools before.

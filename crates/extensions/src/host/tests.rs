@@ -99,6 +99,7 @@ impl TestSession {
             themes: vec!["dark".to_owned()],
             variables: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
             flags: FlagValues::default(),
+            client_commands: vec!["agents".to_owned()],
         });
         let engine = engine(&folder, &host);
         host.set_engine(engine.clone());
@@ -295,6 +296,15 @@ async fn actions_are_refused_while_an_extension_loads() {
     let mut session = TestSession::new(&["export default (pi) => pi.appendEntry('x');"], []).await;
     let (_, error) = session.failed().await;
     assert!(error.contains("Action methods cannot be called during extension loading"), "{error}");
+}
+
+#[tokio::test]
+async fn a_command_with_the_name_of_one_of_the_client_gets_a_number() {
+    let source = "export default (pi) => pi.registerCommand('agents', { handler: (_, ctx) => ctx.ui.notify('mine') });";
+    let mut session = TestSession::new(&[source], []).await;
+    assert!(session.notified().await.contains("the command /agents of extension0.ts is /agents:1 here"));
+    session.send("/agents:1").await;
+    assert_eq!(session.notified().await, "mine");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ impl ExtendedTools {
     /// The extension that has the tool. The first one that registered a name has it.
     fn find(&self, name: &str) -> Option<(Arc<SessionExtensions>, Arc<Extension>)> {
         let session = self.session.get()?;
-        let has = |extension: &&Arc<Extension>| extension.tools().iter().any(|tool| tool.name == name);
+        let has = |extension: &&Arc<Extension>| extension.with_tool(name, |_| ()).is_some();
         Some((session.clone(), session.present().find(has)?.clone()))
     }
 }

@@ -6,13 +6,15 @@ use std::path::Path;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, BindingPattern, CallExpression, ExportAllDeclaration, ExportFromDeclaration, Expression,
-    IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier, ImportExpression, MemberExpression,
-    ObjectPattern, ObjectPropertyKind, VariableDeclarator,
+    Argument, ArrowFunctionExpression, AwaitExpression, BindingPattern, CallExpression, ExportAllDeclaration,
+    ExportFromDeclaration, Expression, ForOfStatement, Function, IdentifierReference, ImportDeclaration,
+    ImportDeclarationSpecifier, ImportExpression, MemberExpression, ObjectPattern, ObjectPropertyKind,
+    VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
+use oxc_syntax::scope::ScopeFlags;
 
 use crate::child::{lacks_export, library_module, strip};
 use crate::grants::Grant;
@@ -131,6 +133,8 @@ pub(super) struct SourceUses {
     pub(super) dynamic: Option<u32>,
     /// It requires files in a way that is not followed.
     pub(super) requires_unseen: bool,
+    /// It has `await` outside of functions.
+    pub(super) awaits: bool,
 }
 
 /// Whether a module belongs to Node and exists only there.
@@ -171,6 +175,7 @@ pub(super) fn find_uses(file: &Path, source: &str) -> Result<SourceUses, String>
         flags: finder.flags,
         dynamic: finder.dynamic.map(|at| lines.line(at)),
         requires_unseen,
+        awaits: finder.awaits,
     })
 }
 
@@ -231,6 +236,9 @@ struct UseFinder {
     known_requires: HashMap<String, usize>,
     /// `module.require` is used, or a function that requires files is called as soon as it is made.
     requires_otherwise: bool,
+    /// How many functions surround the code that is visited.
+    functions: usize,
+    awaits: bool,
 }
 
 impl UseFinder {
@@ -419,6 +427,28 @@ fn may_run_program(call: &CallExpression<'_>, object: &Expression<'_>) -> bool {
 }
 
 impl<'a> Visit<'a> for UseFinder {
+    fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
+        self.functions += 1;
+        walk::walk_function(self, function, flags);
+        self.functions -= 1;
+    }
+
+    fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
+        self.functions += 1;
+        walk::walk_arrow_function_expression(self, function);
+        self.functions -= 1;
+    }
+
+    fn visit_await_expression(&mut self, expression: &AwaitExpression<'a>) {
+        self.awaits |= self.functions == 0;
+        walk::walk_await_expression(self, expression);
+    }
+
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+        self.awaits |= statement.r#await && self.functions == 0;
+        walk::walk_for_of_statement(self, statement);
+    }
+
     fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
         let (module, at) = (import.source.value.as_str(), import.span.start);
         self.import(module, at);
@@ -536,6 +566,9 @@ impl<'a> Visit<'a> for UseFinder {
         };
         if is_whole_environment && !self.known_environment.contains(&at) {
             self.use_variable(None, at);
+        }
+        if is_identifier(object, "WebAssembly") {
+            self.only_in_node.get_or_insert_with(|| ("WebAssembly".to_owned(), at));
         }
         if is_global(object) && name.is_some_and(|name| NETWORK_GLOBALS.contains(&name)) {
             self.need(Grant::Network, at, name.unwrap_or_default());

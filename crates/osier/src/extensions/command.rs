@@ -63,8 +63,11 @@ enum ExtensionsCommand {
         #[arg(long, short)]
         yes: bool,
         /// Let npm run the scripts of packages; they have your rights
-        #[arg(long)]
+        #[arg(long, overrides_with = "ignore_scripts")]
         scripts: bool,
+        /// Let npm run no scripts of packages, which is the default
+        #[arg(long)]
+        ignore_scripts: bool,
     },
     /// Install packages again in their newest version; all by default
     Update {
@@ -74,8 +77,11 @@ enum ExtensionsCommand {
         #[arg(long, short)]
         yes: bool,
         /// Let npm run the scripts of packages; they have your rights
-        #[arg(long)]
+        #[arg(long, overrides_with = "ignore_scripts")]
         scripts: bool,
+        /// Let npm run no scripts of packages, which is the default
+        #[arg(long)]
+        ignore_scripts: bool,
     },
     /// Load an extension or package again, and allow what it needs
     Enable {
@@ -106,8 +112,8 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         }
         ExtensionsCommand::List { json } => list(json, &home).await,
         ExtensionsCommand::Info { name, json } => info(&name, json, &home).await,
-        ExtensionsCommand::Add { source, yes, scripts } => add(&source, yes, scripts, &home).await,
-        ExtensionsCommand::Update { name, yes, scripts } => {
+        ExtensionsCommand::Add { source, yes, scripts, .. } => add(&source, yes, scripts, &home).await,
+        ExtensionsCommand::Update { name, yes, scripts, .. } => {
             update(name.as_deref(), yes, scripts, &home).await
         }
         ExtensionsCommand::Enable { name, yes } => enable(&name, yes, &home).await,

@@ -92,3 +92,37 @@ async fn keys_of_osier_are_not_sent_to_a_server_of_an_extension() {
     assert_eq!(event, "registerProvider");
     assert!(error.contains("without an apiKey"), "{error}");
 }
+
+#[tokio::test]
+async fn a_virtual_model_chooses_another_one_for_each_request() {
+    let source = "export default (pi) => {
+        pi.registerVirtualModel({ provider: 'router', id: 'auto', thinkingLevels: ['low', 'high'], route(request, ctx) {
+            const count = (request.state?.count ?? 0) + 1;
+            ctx.ui.notify(`${count} ${request.reason} ${request.previous?.model.id}`);
+            return { model: ctx.modelRegistry.getAvailable().find(({ provider }) => provider !== 'router'), thinkingLevel: 'off', state: { count } };
+        } }); };";
+    let turns = [ScriptedTurn::reply("one").usage(10, 5), ScriptedTurn::reply("two").usage(10, 5)];
+    let mut session = TestSession::new(&[source], turns).await;
+    session.client_send(ClientCommand::SetModel { model: "router/auto".to_owned() }).await;
+    session.send("hello").await;
+    assert_eq!(session.notified().await, "1 user undefined");
+    session.turn_ended().await;
+    session.send("again").await;
+    let routed = session.notified().await;
+    session.turn_ended().await;
+    assert!(routed.starts_with("2 user ") && !routed.ends_with("undefined"), "{routed}");
+    assert_eq!(session.request_texts().first().map(String::as_str), Some("hello"));
+    let entries = session.entries().await;
+    let replies: Vec<_> = entries.iter().filter(|entry| entry["message"]["role"] == "assistant").collect();
+    assert_eq!(replies[1]["message"]["model"], "auto");
+    assert_eq!(replies[1]["message"]["usage"]["totalTokens"], 15, "the reply has the cost");
+    assert!(entries.iter().all(|entry| entry["type"] != "usage"), "it is counted once");
+}
+
+#[tokio::test]
+async fn a_virtual_model_has_a_provider_of_its_own() {
+    let source = "export default (pi) => pi.registerVirtualModel({ provider: 'anthropic', id: 'auto', route: () => ({}) });";
+    let mut session = TestSession::new(&[source], []).await;
+    let (_, error) = session.failed().await;
+    assert!(error.contains("needs a provider of its own"), "{error}");
+}

@@ -263,3 +263,19 @@ async fn json_is_data_and_never_code() {
     let (event, error) = session.failed().await;
     assert!(event == "load" && error.contains("data.json"), "{event}: {error}");
 }
+
+#[tokio::test]
+async fn a_module_that_waited_for_another_one_can_be_imported_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).unwrap();
+    write("late.ts", "export let text = 'early'; try { await import('missing'); } catch { text = 'late'; }");
+    write("middle.ts", "import { text } from './late.js'; export const middle = `middle ${text}`;");
+    write("lazy.ts", "import { middle } from './middle.js'; export const lazy = `lazy ${middle}`;");
+    let main = "import { middle } from './middle.js'; \
+                export default (pi) => pi.registerCommand('run', { handler: async (args, ctx) => { \
+                    const { lazy } = await import('./lazy.js'); ctx.ui.notify(`${middle}, ${lazy}`); } });";
+    write("main.ts", main);
+    let mut session = TestSession::with_files(&[folder.path().join("main.ts")], []).await;
+    session.send("/run").await;
+    assert_eq!(session.notified().await, "middle late, lazy middle late");
+}
