@@ -49,6 +49,7 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "entry_parts.js",
     "explore.js",
     "hits.js",
+    "keys.js",
     "label_editor.js",
     "live.css",
     "live.js",

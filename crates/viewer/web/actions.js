@@ -6,6 +6,7 @@ import { EngineError } from "./connection.js";
 import { askDialog, openMenu } from "./dialog.js";
 import { announce, byId } from "./dom.js";
 import { showExplore, startExplore } from "./explore.js";
+import { showKeys } from "./keys.js";
 import { LiveSession } from "./live_session.js";
 import { addressOf } from "./view.js";
 
@@ -109,6 +110,7 @@ export class Actions {
         { name: "Fork", run: () => this.page.openFork({ target: "fork", session: store.info.session, position: "current" }) },
         ...downloads,
         null,
+        { name: "Keys", hint: "?", run: () => void showKeys() },
         { name: "Delete the session…", run: () => this.deleteSession(), isDangerous: true },
       ],
       anchor,

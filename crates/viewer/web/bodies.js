@@ -24,7 +24,13 @@ export class Bodies {
   open(sessionId, store) {
     this.url = `/api/sessions/${encodeURIComponent(sessionId)}/rendered?${store ? `store=${encodeURIComponent(store)}` : ""}`;
     if (this.sessionId === sessionId) return;
+    this.close();
     this.sessionId = sessionId;
+  }
+
+  /** Forgets the bodies. The store forgets what they say about sub-agents, too. */
+  close() {
+    this.sessionId = "";
     this.kept.clear();
     this.loading.clear();
   }

@@ -78,7 +78,7 @@ async function drawSide(session, side, { tip, name }) {
   const drawn = rows.slice(0, MAX_DRAWN);
   await bodies.load(drawn.map((row) => row.id));
   const delegations = new Delegations();
-  delegations.read(drawn, (id) => bodies.get(id));
+  delegations.read(drawn, (id) => store.batchIdOf(id));
   const { usage } = side;
   const facts = [
     `${side.messages} ${side.messages === 1 ? "message" : "messages"}`,

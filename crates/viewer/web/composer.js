@@ -4,7 +4,7 @@
 import { Completion } from "./completion.js";
 import { EngineError } from "./connection.js";
 import { askDialog } from "./dialog.js";
-import { announce, byId, element, onNarrow } from "./dom.js";
+import { announce, byId, drawIfChanged, element, onNarrow } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 import { previewText } from "./tree.js";
 
@@ -30,7 +30,7 @@ export class Composer {
     /** Whether you typed what is in the editor. Prompts that return and texts of extensions may contain a shell command that you did not write. */
     this.isTyped = true;
     /** @type {Map<string, { text: string, images: { mimeType: string, data: string }[], isTyped: boolean }>} What was not sent, by session. */
-    this.unsent = new Map();
+    this.unsent = readUnsent();
     this.completion = new Completion(this.input, (isFile) => this.candidates(isFile));
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -58,6 +58,8 @@ export class Composer {
       event.preventDefault();
       this.attach([...(event.dataTransfer?.files ?? [])]);
     });
+    addEventListener("pagehide", () => this.keepUnsent());
+    document.addEventListener("visibilitychange", () => document.hidden && this.keepUnsent());
     session.store.subscribe((what) => {
       if (what === "session") this.changeSession(session.store.sessionMeta.sessionId);
       if (what === "extensions" || what === "path") this.drawExtensions();
@@ -68,11 +70,29 @@ export class Composer {
   /** A text that was typed for one session is not sent to another. @param {string} sessionId */
   changeSession(sessionId) {
     if (sessionId === this.sessionId) return;
-    this.unsent.set(this.sessionId, { text: this.input.value, images: this.images, isTyped: this.isTyped });
+    const current = { text: this.input.value, images: this.images, isTyped: this.isTyped };
+    const kept = this.unsent.get(sessionId) ?? { text: "", images: [], isTyped: true };
+    // While the page starts, the prompt is there before its session.
+    const isFirst = this.sessionId === "";
+    if (!isFirst) this.unsent.set(this.sessionId, current);
     this.sessionId = sessionId;
-    const { text, images, isTyped } = this.unsent.get(sessionId) ?? { text: "", images: [], isTyped: true };
-    this.setPrompt(text, images);
+    const { text, images, isTyped } = isFirst ? joinPrompts([kept, current]) : kept;
+    if (text !== this.input.value || images.length > 0) this.setPrompt(text, images);
     this.isTyped = isTyped;
+  }
+
+  /** Keeps what was not sent in this tab, so that a refresh does not lose it. */
+  keepUnsent() {
+    if (this.sessionId) this.unsent.set(this.sessionId, { text: this.input.value, images: this.images, isTyped: this.isTyped });
+    const all = [...this.unsent].filter(([, { text, images }]) => text !== "" || images.length > 0);
+    const withoutImages = all.map(([id, prompt]) => [id, { ...prompt, images: [] }]);
+    for (const kept of [all, withoutImages]) {
+      try {
+        return sessionStorage.setItem(UNSENT, JSON.stringify(kept));
+      } catch {
+        // Too large for this browser.
+      }
+    }
   }
 
   /** @param {KeyboardEvent} event */
@@ -146,18 +166,26 @@ export class Composer {
     const place = byId("continue-from");
     const row = this.session.connection.isReadOnly ? null : this.session.store.continuation();
     place.hidden = !row && !isMoving;
-    if (isMoving) return place.replaceChildren("Moving…");
-    if (!row) return;
+    drawIfChanged(place, isMoving || row, () => (isMoving ? ["Moving…"] : row ? this.continuationParts(row) : []));
+  }
+
+  /** @param {import("./state.js").Row} row */
+  continuationParts(row) {
     const isOwn = row.role === "user" && row.type === "message";
     const text = isOwn ? "Replaces on a new branch:" : "Continues on a new branch from:";
-    const clear = element("button", { type: "button" }, "Back to the leaf");
-    clear.addEventListener("click", () => this.showEnd());
-    place.replaceChildren(element("span", {}, text), element("q", { dir: "auto" }, previewText(row)), clear);
-    if (isOwn) {
-      const edit = element("button", { type: "button" }, "Edit it");
-      edit.addEventListener("click", () => this.edit(row.id));
-      clear.before(edit);
-    }
+    const button = (/** @type {string} */ name, /** @type {() => void} */ run) => {
+      const made = element("button", { type: "button" }, name);
+      made.addEventListener("click", run);
+      return made;
+    };
+    const edit = isOwn ? [button("Edit it", () => this.edit(row.id))] : [];
+    return [element("span", {}, text), element("q", { dir: "auto" }, previewText(row)), ...edit, button("Back to the leaf", () => this.returnToEnd())];
+  }
+
+  returnToEnd() {
+    this.showEnd();
+    // The button is gone. On a phone, the focus would open the keyboard.
+    if (!TOUCH.matches) this.input.focus();
   }
 
   /** Puts the text of a stored message into the editor. @param {string} id */
@@ -170,22 +198,27 @@ export class Composer {
   /** What extensions show beside the editor. */
   drawExtensions() {
     const { extensionStatus, extensionWidgets } = this.session.store;
-    const lines = [...extensionWidgets.values()].map((widget) => element("pre", { dir: "auto" }, widget.join("\n")));
-    const status = [...extensionStatus.values()].map((text) => element("span", { dir: "auto" }, text));
-    byId("extensions").replaceChildren(...lines, ...status);
+    const [widgets, statuses] = [[...extensionWidgets.values()], [...extensionStatus.values()]];
+    drawIfChanged(byId("extensions"), [widgets, statuses], () => [
+      ...widgets.map((widget) => element("pre", { dir: "auto" }, widget.join("\n"))),
+      ...statuses.map((text) => element("span", { dir: "auto" }, text)),
+    ]);
   }
 
   drawQueue() {
-    const { steering, followUp } = this.session.store.queue;
+    const { queue } = this.session.store;
+    drawIfChanged(byId("queue"), queue, () => this.queueParts(queue));
+  }
+
+  /** @param {{ steering: string[], followUp: string[] }} queue */
+  queueParts({ steering, followUp }) {
     const row = (/** @type {string} */ kind) => (/** @type {string} */ text) =>
       element("p", { class: "queued" }, element("b", {}, kind), element("span", { dir: "auto" }, text));
     const rows = [...steering.map(row("Steering")), ...followUp.map(row("Queued"))];
-    if (rows.length > 0) {
-      const take = element("button", { type: "button", class: "only-full", title: "Alt+Up" }, "Edit queued prompts");
-      take.addEventListener("click", () => this.takeQueue());
-      rows.push(take);
-    }
-    byId("queue").replaceChildren(...rows);
+    if (rows.length === 0) return [];
+    const take = element("button", { type: "button", class: "only-full", title: "Alt+Up" }, "Edit queued prompts");
+    take.addEventListener("click", () => this.takeQueue());
+    return [...rows, take];
   }
 
   async takeQueue() {
@@ -276,6 +309,18 @@ export class Composer {
         return element("li", {}, element("img", { src: `data:${image.mimeType};base64,${image.data}`, alt: "Attached image" }), remove);
       }),
     );
+  }
+}
+
+/** Where a tab keeps what was not sent. */
+const UNSENT = "osier.unsent";
+
+/** @returns {Map<string, { text: string, images: { mimeType: string, data: string }[], isTyped: boolean }>} */
+function readUnsent() {
+  try {
+    return new Map(JSON.parse(sessionStorage.getItem(UNSENT) ?? "[]"));
+  } catch {
+    return new Map();
   }
 }
 

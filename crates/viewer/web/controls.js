@@ -119,17 +119,18 @@ function connectToggles({ transcript, tree }) {
   };
 }
 
-/** The theme of the system, until another one is chosen. */
+/** The theme of the system, unless the other one is chosen. */
 function connectTheme() {
   const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
   const chosen = preferences.get("theme");
   if (chosen === "light" || chosen === "dark") root.dataset["theme"] = chosen;
   byId("toggle-theme").addEventListener("click", () => {
-    const isDark = root.dataset["theme"]
-      ? root.dataset["theme"] === "dark"
-      : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset["theme"] = isDark ? "light" : "dark";
-    preferences.set("theme", root.dataset["theme"]);
+    const isDark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : system.matches;
+    const theme = isDark ? "light" : "dark";
+    if (isDark !== system.matches) delete root.dataset["theme"];
+    else root.dataset["theme"] = theme;
+    preferences.set("theme", root.dataset["theme"] ?? "");
   });
 }
 
@@ -174,6 +175,7 @@ function connectResize(store) {
   };
   const kept = Number(preferences.get("sidebar"));
   if (kept) set(kept);
+  else handle.setAttribute("aria-valuenow", String(sidebar.offsetWidth || MIN_SIDEBAR));
   handle.addEventListener("pointerdown", (event) => {
     handle.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -187,6 +189,7 @@ function connectResize(store) {
   });
   handle.addEventListener("dblclick", () => {
     document.documentElement.style.removeProperty("--sidebar");
+    handle.setAttribute("aria-valuenow", String(sidebar.offsetWidth));
     preferences.set("sidebar", "");
   });
 }

@@ -22,10 +22,10 @@ export class Delegations {
   }
 
   /**
-   * Of several batches at once, any may end first. Then the rendered bodies tell which results belong to which batch.
-   * @param {Row[]} path @param {(id: string) => string | undefined} bodyOf The rendered body of an entry, if it is known.
+   * Of several batches at once, any may end first. Then their ids tell which results belong to which batch.
+   * @param {Row[]} path @param {(id: string) => string | undefined} batchIdOf The batch that an entry is about, if it is known.
    */
-  read(path, bodyOf) {
+  read(path, batchIdOf) {
     this.resultOf.clear();
     this.batchOf.clear();
     this.unclear.clear();
@@ -34,9 +34,9 @@ export class Delegations {
     for (const row of path) {
       if (row.type === "subagent_batch") open.push(row);
       if (row.type !== "subagent_result" || open.length === 0) continue;
-      const own = batchId(bodyOf(row.id));
+      const own = batchIdOf(row.id);
       const isOwn = (/** @type {Row} */ batch) => {
-        const other = batchId(bodyOf(batch.id));
+        const other = batchIdOf(batch.id);
         return own !== undefined && other !== undefined ? own === other : open.length === 1;
       };
       const at = open.findIndex(isOwn);
@@ -50,16 +50,11 @@ export class Delegations {
     }
   }
 
-  /** The batches whose bodies are needed to draw an entry. @param {string} id @returns {string[]} */
+  /** The batches that must be known to draw an entry. @param {string} id @returns {string[]} */
   neededFor(id) {
     const batch = this.batchOf.get(id);
     return (batch ? [batch] : (this.unclear.get(id) ?? [])).map((row) => row.id);
   }
-}
-
-/** The batch that a rendered entry is about. @param {string | undefined} html */
-function batchId(html) {
-  return html === undefined ? undefined : (/data-batch="([^"]*)"/.exec(html)?.[1] ?? "");
 }
 
 /**

@@ -60,6 +60,7 @@ function moveInMenu(event, menu) {
  * @property {string} label
  * @property {string} [value]
  * @property {string[]} [choices]
+ * @property {string[]} [suggestions]
  * @property {boolean} [isLong]
  * @property {string} [placeholder]
  */
@@ -89,17 +90,19 @@ export function askDialog({ title, text, fields = [], action, isDangerous = fals
 }
 
 /** @param {Field} field */
-function drawField({ name, label, value = "", choices, isLong, placeholder = "" }) {
+function drawField({ name, label, value = "", choices, suggestions = [], isLong, placeholder = "" }) {
   const id = `field-${name}`;
-  /** @type {HTMLElement} */
-  let input;
+  const field = element("p", { class: "field" }, element("label", { for: id }, label));
   if (choices) {
-    input = element("select", { id, name }, ...choices.map((choice) => element("option", { selected: choice === value }, choice)));
-  } else {
-    input = element(isLong ? "textarea" : "input", { id, name, placeholder, autocomplete: "off", rows: isLong ? 3 : null });
-    /** @type {any} */ (input).value = value;
+    field.append(element("select", { id, name }, ...choices.map((choice) => element("option", { selected: choice === value }, choice))));
+    return field;
   }
-  return element("p", { class: "field" }, element("label", { for: id }, label), input);
+  const list = suggestions.length > 0 ? `${id}-suggestions` : null;
+  const input = element(isLong ? "textarea" : "input", { id, name, placeholder, autocomplete: "off", rows: isLong ? 3 : null, list });
+  /** @type {any} */ (input).value = value;
+  field.append(input);
+  if (list) field.append(element("datalist", { id: list }, ...suggestions.map((text) => element("option", { value: text }))));
+  return field;
 }
 
 /** Ends the wait for the dialog that was shown last. */

@@ -29,6 +29,9 @@ export function visibleText(text) {
   return PLAIN.test(text) ? text : text.replace(HIDDEN, (ch) => `U+${/** @type {number} */ (ch.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}`);
 }
 
+/** Attributes that people read or hear. */
+const TEXT_ATTRIBUTES = new Set(["title", "placeholder", "aria-label"]);
+
 /**
  * A new element with attributes and children. Text is never parsed as markup, and shows hidden characters.
  * @param {string} tag
@@ -40,7 +43,7 @@ export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, name === "title" ? visibleText(String(value)) : String(value));
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, TEXT_ATTRIBUTES.has(name) ? visibleText(String(value)) : String(value));
   }
   made.append(...children.map((child) => (typeof child === "string" ? visibleText(child) : child)));
   return made;
@@ -85,6 +88,21 @@ export function onNarrow(apply) {
 export function isPageKey(event) {
   const isTyping = /** @type {Element} */ (event.target).matches?.("input, select, textarea");
   return !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey && !document.querySelector("dialog[open], :popover-open");
+}
+
+/** What was drawn last in each place. @type {WeakMap<Element, string>} */
+const drawnStates = new WeakMap();
+
+/**
+ * Draws a place only if what it shows has changed: a button that is replaced loses the focus, and a status that is replaced is read
+ * aloud again.
+ * @param {Element} place @param {any} state What is shown, as plain data. @param {() => (Node | string)[]} draw
+ */
+export function drawIfChanged(place, state, draw) {
+  const drawn = JSON.stringify(state);
+  if (drawnStates.get(place) === drawn) return;
+  drawnStates.set(place, drawn);
+  place.replaceChildren(...draw());
 }
 
 /** The longest message that is shown. */

@@ -3,7 +3,7 @@
 // A reply is rendered by the gateway with the code that renders stored entries, so nothing jumps when it is stored.
 
 import { fetchJson } from "./connection.js";
-import { byId, element, fragment } from "./dom.js";
+import { byId, element, fragment, visibleText } from "./dom.js";
 import { LiveStore } from "./live_state.js";
 
 /** After a rendering, the next one waits this many times as long as it took, so that a slow network or a long reply costs no more. */
@@ -16,12 +16,17 @@ export class DraftView {
     this.store = store;
     this.resume = element("p", { class: "notice unfinished" }, "The last turn did not finish. ", element("button", { type: "button", class: "only-full" }, "Continue it"));
     this.resume.querySelector("button")?.addEventListener("click", onResume);
+    this.waiting = drawWaiting();
+    this.retrying = element("p", { class: "notice", role: "status" });
+    this.failed = element("p", { class: "notice error turn-error", role: "alert" });
     this.root = byId("running");
     /** @type {Map<string, DrawnDraft>} */
-    this.drawn = new Map();
+    this.drafts = new Map();
+    /** @type {Map<string, DrawnOutput>} Tools by their call, the command of the user, and a summary. */
+    this.outputs = new Map();
     this.isScheduled = false;
     store.subscribe((what) => {
-      if (what === "draft") for (const drawn of this.drawn.values()) drawn.update();
+      if (what === "draft") for (const drawn of this.drafts.values()) drawn.update();
       if (what === "draft" || what === "runtime" || what === "path") this.schedule();
     });
   }
@@ -36,32 +41,53 @@ export class DraftView {
   }
 
   draw() {
-    const { store } = this;
-    for (const id of this.drawn.keys()) if (!store.drafts.has(id)) this.drawn.delete(id);
-    const parts = store.isAtLeaf() ? this.parts() : [];
-    if (parts.length !== this.root.childNodes.length || parts.some((part, at) => part !== this.root.childNodes[at])) {
-      this.root.replaceChildren(...parts);
+    const parts = this.store.isAtLeaf() ? this.parts() : [];
+    showParts(this.root, parts);
+    for (const drawn of [this.drafts, this.outputs]) {
+      for (const [key, { root }] of drawn) if (!root.isConnected) drawn.delete(key);
     }
   }
 
   parts() {
     const { store } = this;
+    /** @type {HTMLElement[]} */
     const parts = [];
-    for (const draft of store.drafts.values()) {
-      let drawn = this.drawn.get(draft.id);
-      if (!drawn) this.drawn.set(draft.id, (drawn = new DrawnDraft(draft)));
-      drawn.follow(draft);
-      parts.push(drawn.root);
-    }
+    for (const draft of store.drafts.values()) parts.push(this.drawDraft(draft));
     // A tool that delegates is shown by the card of its batch.
-    for (const tool of store.tools.values()) if (tool.name !== "task" || store.runningTasks.size === 0) parts.push(drawTool(tool));
-    if (store.shellOutput) parts.push(drawOutput("Command", store.shellOutput, 0));
-    if (store.summary) parts.push(drawOutput(SUMMARIES[store.summary.of] ?? "Summarizing", store.summary.text, 0));
-    if (store.retrying) parts.push(element("p", { class: "notice" }, store.retrying));
-    if (store.turnError) parts.push(element("p", { class: "notice error turn-error" }, store.turnError));
+    const tools = [...store.tools.values()].filter((tool) => tool.name !== "task" || store.runningTasks.size === 0);
+    for (const tool of tools) parts.push(this.drawTool(tool));
+    if (store.shellOutput) parts.push(this.drawOutput("shell", "Command", store.shellOutput, 0).root);
+    if (store.summary) parts.push(this.drawOutput(`summary-${store.summary.of}`, SUMMARIES[store.summary.of] ?? "Summarizing", store.summary.text, 0).root);
+    if (store.retrying) parts.push(withText(this.retrying, store.retrying));
+    if (store.turnError) parts.push(withText(this.failed, store.turnError));
     if (store.unfinishedTurn && !store.turnRunning) parts.push(this.resume);
-    if (store.turnRunning && parts.length === 0 && store.questions.size === 0 && store.runningTasks.size === 0) parts.push(drawWaiting());
+    if (store.turnRunning && parts.length === 0 && store.questions.size === 0 && store.runningTasks.size === 0) parts.push(this.waiting);
     return parts;
+  }
+
+  /** @param {import("./live_state.js").Draft} draft */
+  drawDraft(draft) {
+    let drawn = this.drafts.get(draft.id);
+    if (!drawn) this.drafts.set(draft.id, (drawn = new DrawnDraft(draft)));
+    drawn.follow(draft);
+    return drawn.root;
+  }
+
+  /** @param {import("./live_state.js").RunningTool} tool */
+  drawTool(tool) {
+    const { root } = this.drawOutput(`tool-${tool.call}`, tool.name, tool.output, tool.skipped);
+    root.dataset["call"] = tool.call;
+    root.classList.toggle("failed", tool.isEnded && tool.isError);
+    root.classList.toggle("ended", tool.isEnded && !tool.isError);
+    return root;
+  }
+
+  /** @param {string} key @param {string} name @param {string} text @param {number} skipped */
+  drawOutput(key, name, text, skipped) {
+    let drawn = this.outputs.get(key);
+    if (!drawn) this.outputs.set(key, (drawn = new DrawnOutput(name)));
+    drawn.show(text, skipped);
+    return drawn;
   }
 }
 
@@ -69,7 +95,45 @@ export class DraftView {
 const SUMMARIES = { branch: "Summarizing the branch", compaction: "Compacting the context", graft: "Writing the conclusion" };
 
 function drawWaiting() {
-  return element("p", { class: "waiting", role: "status" }, element("span", { class: "pulse", "aria-hidden": "true" }), "Working");
+  return element("p", { class: "waiting", role: "status" }, drawPulse(), "Working");
+}
+
+function drawPulse() {
+  return element("span", { class: "pulse", "aria-hidden": "true" });
+}
+
+/** @param {HTMLElement} place @param {string} text */
+function withText(place, text) {
+  const shown = visibleText(text);
+  if (place.textContent !== shown) place.textContent = shown;
+  return place;
+}
+
+/** Makes elements the children of another one. Those that stay are not touched: they keep their selection and scroll position. @param {HTMLElement} root @param {HTMLElement[]} parts */
+function showParts(root, parts) {
+  for (const child of [...root.children]) if (!parts.includes(/** @type {HTMLElement} */ (child))) child.remove();
+  parts.forEach((part, at) => part === root.children[at] || root.insertBefore(part, root.children[at] ?? null));
+}
+
+/** Output that grows. What is shown of it stays, so that it can be selected and read; the style keeps its end in view. */
+class DrawnOutput {
+  /** @param {string} name */
+  constructor(name) {
+    this.skipped = element("p", { class: "notice", hidden: true }, "Earlier output is not shown");
+    this.code = element("code", { dir: "auto" });
+    this.output = element("pre", { hidden: true, tabindex: 0, role: "group", "aria-label": `Output of ${name.slice(0, 100)}` }, this.code);
+    this.root = element("div", { class: "result running" }, element("p", { class: "running-title" }, drawPulse(), name), this.skipped, this.output);
+    this.shown = "";
+  }
+
+  /** @param {string} text @param {number} skipped The number of characters before it. */
+  show(text, skipped) {
+    this.skipped.hidden = skipped === 0;
+    this.output.hidden = text === "";
+    if (text.startsWith(this.shown)) this.code.append(visibleText(text.slice(this.shown.length)));
+    else this.code.textContent = visibleText(text);
+    this.shown = text;
+  }
 }
 
 /** A reply that is being written. */
@@ -150,21 +214,4 @@ function draftEntry(draft) {
     return { type: "toolCall", id: block.id, name: block.name, arguments: block.arguments };
   });
   return { type: "message", id: draft.id, parentId: null, message: { role: "assistant", content } };
-}
-
-/** @param {import("./live_state.js").RunningTool} tool */
-function drawTool(tool) {
-  const made = drawOutput(tool.name, tool.output, tool.skipped);
-  made.dataset["call"] = tool.call;
-  if (tool.isEnded) made.classList.add(tool.isError ? "failed" : "ended");
-  return made;
-}
-
-/** @param {string} name @param {string} text @param {number} skipped */
-function drawOutput(name, text, skipped) {
-  const made = element("div", { class: "result running" }, element("p", { class: "running-title" }, element("span", { class: "pulse", "aria-hidden": "true" }), name));
-  const shown = text.split("\n").slice(-30).join("\n");
-  if (skipped > 0 || shown.length < text.length) made.append(element("p", { class: "notice" }, "Earlier output is not shown"));
-  if (shown) made.append(element("pre", {}, element("code", { dir: "auto" }, shown)));
-  return made;
 }

@@ -26,7 +26,7 @@ const AUTHORS = {
 
 /** @param {Row} entry */
 export function authorOf(entry) {
-  if (entry.role === "toolResult") return entry.preview.replace(/^\[(.*)\]$/su, "$1");
+  if (entry.role === "toolResult") return entry.preview.replace(/^\[(.*?)(?:: \{\})?\]$/su, "$1");
   return AUTHORS[entry.type === "message" ? entry.role ?? "" : entry.type] ?? "Message";
 }
 

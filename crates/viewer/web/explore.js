@@ -6,7 +6,7 @@ import { askDialog, showDialog } from "./dialog.js";
 import { announce, byId, element, visibleText } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 import { dollars, tokens } from "./status.js";
-import { previewText } from "./tree.js";
+import { plainText, previewText } from "./tree.js";
 
 const HEAD = ["Try", "Status", "Files", "Tests", "Tokens", "Cost", "Model", "Last words"];
 
@@ -206,7 +206,7 @@ function cellsOf(one, { kept, unfinishedKeep }) {
   const ended = one.status === "cancelled" ? "canceled" : one.status;
   const status = kept === one.try ? "kept" : unfinishedKeep === one.try ? "partly kept" : ended;
   const place = one.place?.kind === "read_only" ? " (read-only)" : "";
-  return [String(one.try), `${status}${place}`, String(one.filesChanged), tests, tokens(one.usage.totalTokens), one.usage.cost > 0 ? dollars(one.usage.cost) : "–", one.model, one.error ?? one.activity ?? one.lastWords];
+  return [String(one.try), `${status}${place}`, String(one.filesChanged), tests, tokens(one.usage.totalTokens), one.usage.cost > 0 ? dollars(one.usage.cost) : "–", one.model, one.error ?? one.activity ?? plainText(one.lastWords ?? "")];
 }
 
 /** @param {any} reply */

@@ -71,6 +71,21 @@ function containsWords(html, words) {
   return words.every((word) => text.includes(word));
 }
 
+/** The rendered bodies are all that an export has of a batch. */
+class ExportStore extends SessionStore {
+  /** @param {import("./state.js").SessionMeta} meta @param {BodyBlocks} bodies */
+  constructor(meta, bodies) {
+    super(meta);
+    this.bodies = bodies;
+  }
+
+  /** @param {string} id */
+  batchIdOf(id) {
+    const html = this.bodies.body(this.entryById.get(id) ?? -1);
+    return /data-batch="([^"]*)"/u.exec(html)?.[1] ?? "";
+  }
+}
+
 /** @param {string} name @returns {any[]} */
 function readBlocks(name) {
   const all = [...document.querySelectorAll(`script.${name}`)];
@@ -95,8 +110,8 @@ async function saveLog(sessionId) {
 
 function startExport() {
   const meta = JSON.parse(document.querySelector("script.session")?.textContent ?? "{}");
-  const store = new SessionStore(meta);
   const bodies = new BodyBlocks();
+  const store = new ExportStore(meta, bodies);
   const transcript = new TranscriptView(store, (index) => bodies.body(index));
   const tree = new TreeView(store, (id) => {
     history.replaceState(null, "", `#entry=${encodeURIComponent(id)}`);

@@ -8,6 +8,7 @@ import { connectControls } from "./controls.js";
 import { announce, byId, element, fragment, isNarrow, isPageKey, preferences, visibleText } from "./dom.js";
 import { DraftView } from "./drafts.js";
 import { early } from "./early.js";
+import { showKeys } from "./keys.js";
 import { LabelEditor } from "./label_editor.js";
 import { LiveSession } from "./live_session.js";
 import { QuestionView } from "./questions.js";
@@ -370,6 +371,7 @@ class LivePage {
   /** @param {KeyboardEvent} event */
   handleKey(event) {
     if (!isPageKey(event) || document.body.matches(".at-home")) return;
+    if (event.key === "?") return void showKeys();
     const selected = this.session.store.selectedEntryId;
     if (this.connection.isReadOnly && event.key !== "m") return;
     if (event.key === "s") this.goTo("");

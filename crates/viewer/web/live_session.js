@@ -129,6 +129,7 @@ export class LiveSession {
     this.generation++;
     this.opening++;
     clearTimeout(this.retryTimer);
+    this.bodies.close();
     Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, returned: "", isFetching: false });
     const { listeners, showsHidden } = this.store;
     Object.assign(this.store, new LiveStore(), { listeners, showsHidden });
@@ -455,7 +456,7 @@ export class LiveSession {
     const row = this.store.continuation();
     if (!row) return true;
     if (this.store.turnRunning) {
-      throw new EngineError({ code: "turn_running", message: "A turn is running. Stop it before you continue from another entry." });
+      throw new EngineError({ code: "session_busy", message: "A turn is running. Stop it before you continue from another entry." });
     }
     return !(await this.move(row.id)).cancelled;
   }

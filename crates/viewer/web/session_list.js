@@ -10,6 +10,8 @@ import { plainText } from "./tree.js";
 const PAGE = 200;
 /** The most matching messages of a session that a search shows. */
 const MAX_HITS = 3;
+/** The most directories that are suggested for a new session. */
+const MAX_SUGGESTIONS = 50;
 
 export class SessionList {
   /**
@@ -166,12 +168,20 @@ export class SessionList {
     this.read();
   }
 
+  /** The directories that are allowed, and those of the listed sessions in them. */
+  knownDirectories() {
+    const { directories } = this.engine;
+    const used = this.cards.map(({ card }) => card.cwd).filter((cwd) => directories.some((/** @type {string} */ allowed) => isBelow(cwd, allowed)));
+    // The browser draws these, so hidden characters would not be codes.
+    return [...new Set([...directories, ...used])].filter((directory) => visibleText(directory) === directory).slice(0, MAX_SUGGESTIONS);
+  }
+
   async startNew() {
     if (!this.engine) await this.readEngine();
     const { directories, agents, stores } = this.engine;
     const storeNames = stores.map((/** @type {any} */ store) => store.name);
     /** @type {import("./dialog.js").Field[]} */
-    const fields = [{ name: "cwd", label: "Directory", value: directories[0] ?? "" }];
+    const fields = [{ name: "cwd", label: "Directory", value: directories[0] ?? "", suggestions: this.knownDirectories() }];
     if (agents.length > 1) fields.push({ name: "agentId", label: "Agent", choices: agents });
     if (storeNames.length > 1) fields.push({ name: "store", label: "Store", choices: storeNames });
     fields.push({ name: "name", label: "Name (optional)" });
@@ -179,6 +189,11 @@ export class SessionList {
     if (!answer) return;
     this.actions.create(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== "")));
   }
+}
+
+/** Whether a directory is the other one, or below it. @param {string} directory @param {string} above */
+function isBelow(directory, above) {
+  return directory === above || directory.startsWith(above.endsWith("/") ? above : `${above}/`);
 }
 
 /** @param {string[]} directories */

@@ -198,6 +198,13 @@ export class SessionStore {
     else if (changes.panels) this.notify("tasks", next.batchEntryId);
   }
 
+  /** The batch that an entry is about, if it is known. @param {string} id */
+  batchIdOf(id) {
+    const batchId = this.batchByEntryId.get(id);
+    // An entry that names no batch stands for itself.
+    return batchId === id ? "" : batchId;
+  }
+
   /** The state of the batch that an entry is about, if it is about one. @param {string} id */
   subagentRuntime(id) {
     return this.subagentRuntimeByBatchId.get(this.batchByEntryId.get(id) ?? "");

@@ -17,7 +17,7 @@ export class StatusView {
     this.approval.addEventListener("change", () => this.send(this.approval, { type: "set_approval", mode: this.approval.value }));
     session.store.subscribe((what) => {
       if (what === "status") this.update();
-      if (what === "session") this.shownModel = "";
+      if (what === "session") this.clear();
     });
   }
 
@@ -31,6 +31,15 @@ export class StatusView {
     }
     control.ariaBusy = null;
     this.session.readStatus();
+  }
+
+  /** What another session has is not that of this one. */
+  clear() {
+    this.shownModel = "";
+    this.model.replaceChildren();
+    this.thinking.hidden = true;
+    byId("context-bar").style.width = "0";
+    for (const id of ["context-text", "cost"]) byId(id).textContent = "";
   }
 
   update() {
@@ -65,7 +74,7 @@ export class StatusView {
     this.model.title = visibleText(status.model);
     const levels = current.thinkingLevels.length > 0 ? current.thinkingLevels : ["off"];
     if (!levels.includes(status.thinking)) levels.push(status.thinking);
-    this.thinking.replaceChildren(...levels.map((/** @type {string} */ level) => element("option", { value: level }, level === "off" ? "No thinking" : `Thinking: ${level}`)));
+    this.thinking.replaceChildren(...levels.map((/** @type {string} */ level) => element("option", { value: level }, level === "off" ? "No thinking" : `${level.charAt(0).toUpperCase()}${level.slice(1)} thinking`)));
     this.thinking.value = status.thinking;
     this.thinking.hidden = levels.length < 2;
   }

@@ -87,7 +87,7 @@ export class TranscriptView {
   /** Finds the results of batches. Returns the batches whose results came or went: another entry shows them now. */
   readDelegations() {
     const before = new Map(this.delegations.resultOf);
-    this.delegations.read(this.shown, (id) => this.bodyOf(this.store.entryById.get(id) ?? -1));
+    this.delegations.read(this.shown, (id) => this.store.batchIdOf(id));
     const { resultOf } = this.delegations;
     return [...new Set([...before.keys(), ...resultOf.keys()])].filter((id) => before.get(id)?.id !== resultOf.get(id)?.id);
   }
@@ -235,7 +235,7 @@ export class TranscriptView {
     const classes = ["entry", kindClass(entry), isSelected && "selected", this.followsItsCall(entry) && "follows-call", this.delegations.resultOf.has(entry.id) && "merged"];
     return element(
       "article",
-      { class: classes.filter(Boolean).join(" "), id: `entry-${entry.id}`, "data-id": entry.id, tabindex: -1 },
+      { class: classes.filter(Boolean).join(" "), id: `entry-${entry.id}`, "data-id": entry.id, tabindex: -1, "aria-label": authorOf(entry) || null },
       this.drawHeader(entry, index, body),
       body,
     );

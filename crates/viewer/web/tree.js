@@ -84,11 +84,18 @@ export class TreeView {
     this.rowByIndex = new Int32Array(this.store.entries.length).fill(-1);
     for (let at = 0; at < this.rows.length; at++) this.rowByIndex[this.rows[at].index] = at;
     this.canvas.style.height = `${this.height()}px`;
-    const total = this.store.entries.length;
-    byId("tree-status").textContent = this.rows.length === 0 ? "No entries" : `${this.rows.length} of ${total} entries`;
+    this.showNumber();
     this.cursor = this.selectedRow();
     if (this.overview) this.overview.isOutdated = true;
     this.redraw();
+  }
+
+  /** How many entries are shown. It is read aloud while the user searches, and not whenever an entry is added. */
+  showNumber() {
+    const status = byId("tree-status");
+    const total = this.store.entries.length;
+    status.ariaLive = this.options.words.length > 0 ? "polite" : "off";
+    status.textContent = this.rows.length === 0 ? "No entries" : `${this.rows.length} of ${total} entries`;
   }
 
   /** Draws all rows in view again. */
@@ -235,6 +242,9 @@ export class TreeView {
     root.dataset["row"] = String(at);
     root.title = visibleText(entry.preview);
     root.ariaLevel = String(row.lane + 1);
+    // Most rows are not in the document.
+    root.ariaPosInSet = String(at + 1);
+    root.ariaSetSize = String(this.rows.length);
     root.ariaSelected = String(isSelected);
     root.ariaExpanded = row.isSide && row.children > 0 ? String(!row.isFolded) : null;
     preview.textContent = visibleText(previewText(entry));

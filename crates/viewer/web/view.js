@@ -90,7 +90,8 @@ export const keptViews = {
   set(sessionId, view) {
     const others = this.all().filter((kept) => Array.isArray(kept) && kept[0] !== sessionId);
     // A selection decides where a prompt goes, so a session that is opened anew has none.
-    const text = encodeView({ ...view, entry: null });
+    // What is searched is no pointer.
+    const text = encodeView({ ...view, entry: null, find: "" });
     // Nothing is the same as an entry without pointers.
     const kept = text ? [...others, [sessionId, text]] : others;
     preferences.set("views", JSON.stringify(kept.slice(-MAX_SESSIONS)));

@@ -1,5 +1,6 @@
 //! The page in a real browser.
 
+mod accessibility;
 mod actions;
 mod completing;
 mod connection;
@@ -16,6 +17,7 @@ mod reading;
 mod restoring;
 mod scrolling;
 mod sessions;
+mod store;
 mod tree;
 
 use osier_testkit::browser::{Browser, BrowserWindow};

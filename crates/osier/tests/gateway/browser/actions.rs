@@ -219,10 +219,17 @@ async fn a_session_starts_only_in_an_allowed_directory() {
     assert_eq!(gateway.get("/api/sessions").await["sessions"], json!([]));
     let inside = gateway.env.path("inside");
     std::fs::create_dir_all(&inside).unwrap();
+    let inside = inside.canonicalize().unwrap();
     start_in(inside.to_str().unwrap()).await;
     page.wait("document.querySelector('#title').textContent === 'Fresh'").await;
     let sessions = gateway.get("/api/sessions").await;
-    assert_eq!(sessions["sessions"][0]["cwd"], json!(inside.canonicalize().unwrap()));
+    assert_eq!(sessions["sessions"][0]["cwd"], json!(inside));
+    // The next time, it is suggested.
+    page.evaluate("location.hash = '#'").await;
+    page.wait("document.querySelector('.session-link')").await;
+    page.browser.click("#new-session").await;
+    let suggested = "[...document.querySelector('[name=cwd]').list.options].map((option) => option.value)";
+    page.becomes(suggested, json!([gateway.env.cwd().canonicalize().unwrap(), inside])).await;
 }
 
 #[tokio::test]

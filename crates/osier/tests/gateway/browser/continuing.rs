@@ -473,6 +473,8 @@ async fn the_store_has_its_fields_and_the_browser_keeps_only_pointers() {
     page.browser.click("#toggle-theme").await;
     page.scroll_up("document.querySelector('.entry').scrollIntoView()").await;
     page.wait("localStorage.getItem('osier.views')?.includes('at=')").await;
+    page.search("text").await;
+    page.wait("location.hash.includes('find=text')").await;
     let kept = page.evaluate("return Object.keys(localStorage).sort()").await;
     assert_eq!(kept, json!(["osier.session", "osier.theme", "osier.views"]));
     let id = session.rsplit('/').next().unwrap();

@@ -114,6 +114,8 @@ async fn extensions_show_texts_beside_the_editor() {
     // They are there after a refresh, too.
     page.refresh().await;
     page.wait(&format!("{text}.includes('one\\n<b>two') && {text}.includes('3 tests')")).await;
+    page.wait("document.querySelector('#prompt').value === 'try this'").await;
+    page.evaluate("document.querySelector('#prompt').value = ''").await;
     page.prompt("/hide").await;
     page.wait("document.querySelector('#message').textContent === 'Hidden <b>'").await;
     page.wait(&format!("{text} === ''")).await;

@@ -32,7 +32,7 @@ const FOREIGN_PARTS: &str = "[...document.body.querySelectorAll('*')].filter((pa
   }).map((part) => part.outerHTML.slice(0, 200))";
 
 /// Characters that people cannot see, anywhere on the page.
-const HIDDEN: &str = "[...document.body.innerText].filter((ch) => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u0000-\\u0008]/.test(ch)).length";
+const HIDDEN: &str = "[document.body.innerText, ...[...document.body.querySelectorAll('*')].flatMap((part) => [part.title, part.ariaLabel, part.placeholder])].flatMap((text) => [...(text ?? '')]).filter((ch) => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u0000-\\u0008]/.test(ch)).length";
 
 /// A page in a session with one message, whose gateway can be faked.
 async fn open(gateway: &TestGateway) -> Option<LivePage> {

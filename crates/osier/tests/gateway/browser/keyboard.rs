@@ -162,6 +162,10 @@ async fn a_session_is_worked_in_with_keys_alone() {
     page.evaluate("document.activeElement.blur(); document.querySelector('.skip').focus()").await;
     press(ENTER).await;
     page.wait("document.activeElement.id === 'transcript' && document.body.dataset.session").await;
+    press("?").await;
+    page.wait("document.querySelector('dialog.keys')?.open && document.querySelector('dialog').textContent.includes('Stop the turn')").await;
+    press(ESCAPE).await;
+    page.wait("!document.querySelector('dialog').open").await;
     // The width of the tree, and back to the list, where the same key searches sessions.
     let width =
         page.evaluate("return document.querySelector('#sidebar').offsetWidth").await.as_u64().unwrap();

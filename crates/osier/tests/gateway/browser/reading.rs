@@ -192,6 +192,11 @@ async fn a_batch_of_subagents_shows_how_it_ended() {
     page.refresh().await;
     page.wait(is_merged).await;
     page.wait(&format!("{status} === 'failed'")).await;
+    // From the list, too.
+    page.evaluate("location.hash = '#'").await;
+    page.click_part("document.querySelector('.session-link')").await;
+    page.wait(is_merged).await;
+    page.wait(&format!("{status} === 'failed'")).await;
 }
 
 #[tokio::test]
@@ -298,6 +303,12 @@ async fn thinking_and_output_open_together_and_the_theme_stays() {
     page.wait("document.documentElement.dataset.theme === 'dark'").await;
     page.browser.refresh().await;
     page.wait("document.documentElement.dataset.theme === 'dark' && document.querySelector('.row')").await;
+    // That of the system is no choice: the page follows it again.
+    page.browser.click("#toggle-theme").await;
+    page.wait(
+        "document.documentElement.dataset.theme === undefined && localStorage.getItem('osier.theme') === ''",
+    )
+    .await;
 }
 
 /// Groups of entries far from the view are removed, and drawn again when they come back, also those that were drawn while the

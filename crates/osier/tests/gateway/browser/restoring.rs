@@ -222,3 +222,52 @@ async fn a_turn_that_failed_says_so_after_a_refresh() {
     page.sees("Done.").await;
     page.wait("!document.querySelector('.turn-error')").await;
 }
+
+/// What was typed and not sent is there after a refresh, also what was typed for another session, and the image beside it.
+#[tokio::test]
+async fn a_refresh_loses_nothing_that_was_typed() {
+    let gateway = TestGateway::start();
+    let (first, _) = gateway.create_with(&["about apples"]).await;
+    let (second, _) = gateway.create_with(&["about pears"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&first).await;
+    page.browser.type_into("#prompt", "cut the apples").await;
+    page.show(&second).await;
+    page.browser.type_into("#prompt", "peel the pears").await;
+    let dot = gateway.env.path("dot.png");
+    std::fs::write(&dot, b"\x89PNG").unwrap();
+    page.browser.choose_file("#image-files", &dot).await;
+    page.wait("document.querySelectorAll('#attachments img').length === 1").await;
+    page.refresh().await;
+    page.wait("document.querySelector('#prompt').value === 'peel the pears' && document.querySelectorAll('#attachments img').length === 1").await;
+    page.show(&first).await;
+    page.wait("document.querySelector('#prompt').value === 'cut the apples' && document.querySelector('#attachments').hidden").await;
+    // What is deleted stays deleted, and the storage of the browser that outlives the tab has nothing of it.
+    page.evaluate("const prompt = document.querySelector('#prompt'); prompt.value = ''; prompt.dispatchEvent(new Event('input'))").await;
+    page.refresh().await;
+    page.wait("document.querySelector('#prompt').value === ''").await;
+    assert_eq!(
+        page.evaluate("return Object.values({ ...localStorage }).join().includes('pears')").await,
+        json!(false)
+    );
+}
+
+/// The prompt is there before the session is, and keeps what is typed into it meanwhile.
+#[tokio::test]
+async fn what_is_typed_while_the_page_loads_is_kept() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["about apples"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    // The socket opens only when the test says so.
+    let slow = "const Socket = WebSocket; window.gate = new Promise((resolve) => (window.release = resolve));
+        const listen = Socket.prototype.addEventListener;
+        Socket.prototype.addEventListener = function (kind, run) { return listen.call(this, kind, kind === 'open' ? async (event) => { await window.gate; run(event); } : run); };";
+    page.browser.evaluate_on_load(slow).await;
+    page.browser.refresh().await;
+    page.sees("about apples").await;
+    page.browser.type_into("#prompt", "cut them").await;
+    page.evaluate("window.release()").await;
+    page.wait("document.body.dataset.session && document.querySelector('#prompt').value === 'cut them'")
+        .await;
+}

@@ -89,3 +89,35 @@ async fn a_reader_further_up_is_not_moved_by_new_messages() {
     page.browser.click("#jump-down").await;
     page.wait(&format!("{BELOW} < 3")).await;
 }
+
+/// The end of a long output is in view. What is there stays while more arrives, and so does the focus of a button.
+#[tokio::test]
+async fn growing_output_shows_its_end_and_disturbs_nothing() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.choose_value("#approval", "yolo").await;
+    page.prompt("run").await;
+    let wait = "seq -f 'line %g' 100; until [ -e on ]; do sleep 0.05; done; seq -f 'more %g' 100; until [ -e go ]; do sleep 0.05; done";
+    model.next_request().reply_with_call("bash", &json!({ "command": wait }));
+    let output = "document.querySelector('.result.running pre')";
+    let shows_end = format!(
+        "{output}.scrollHeight > {output}.clientHeight && {output}.firstChild.getBoundingClientRect().bottom <= {output}.getBoundingClientRect().bottom + 1"
+    );
+    page.wait(&format!("{output}?.textContent.endsWith('line 100\\n') && {shows_end}")).await;
+    page.prompt("later").await;
+    page.wait("document.querySelector('#queue > button')").await;
+    page.evaluate(&format!(
+        "window.kept = {output}; window.text = kept.firstChild.firstChild; document.querySelector('#queue > button').focus()"
+    ))
+    .await;
+    std::fs::write(gateway.env.path("on"), "").unwrap();
+    page.wait(&format!("{output}.textContent.endsWith('more 100\\n') && {shows_end}")).await;
+    page.wait(&format!("window.kept === {output} && window.text === {output}.firstChild.firstChild && document.activeElement.matches('#queue > button')")).await;
+    std::fs::write(gateway.env.path("go"), "").unwrap();
+    let request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("later")), "{:?}", request.messages());
+    request.reply("It ran.");
+    page.sees("It ran.").await;
+}
