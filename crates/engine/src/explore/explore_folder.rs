@@ -138,7 +138,10 @@ impl ExploreFolder {
     }
 
     pub(super) fn remove_journal(&self) -> io::Result<()> {
-        fs::remove_file(self.path.join(JOURNAL))
+        match fs::remove_file(self.path.join(JOURNAL)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// `None` if another process, or another part of this one, works here.
@@ -184,13 +187,19 @@ impl ExploreFolder {
         numbers
     }
 
-    /// Removes the copy of a try, or all copies. The record stays, with what the tries changed.
-    pub(super) fn remove_copies(&self, env: &Arc<CommandEnv>, number: Option<u32>) -> io::Result<()> {
+    /// Removes the copy of a try, or all copies. The record stays, with what the tries changed if `env` is given.
+    pub(super) fn remove_copies(
+        &self,
+        env: Option<&Arc<CommandEnv>>,
+        number: Option<u32>,
+    ) -> io::Result<()> {
         let removed: Vec<u32> =
             self.copies().into_iter().filter(|copy| number.is_none_or(|number| number == *copy)).collect();
         for number in &removed {
             // On a full disk nothing can be recorded, and removing must still work.
-            if let Err(error) = self.record_changes(env, *number) {
+            if let Some(env) = env
+                && let Err(error) = self.record_changes(env, *number)
+            {
                 tracing::warn!(folder = %self.path.display(), number, %error, "cannot record what a try changed");
             }
         }

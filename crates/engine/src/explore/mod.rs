@@ -68,7 +68,7 @@ pub enum ExploreError {
     NoTry { explore: String, number: u32 },
     #[error("explore {explore} still runs; wait for its end, or cancel it")]
     Running { explore: String },
-    #[error("try {number} was kept only in part; keep it again to finish")]
+    #[error("try {number} was kept only in part; keep it again to finish, or remove the copies with --force")]
     UnfinishedKeep { number: u32 },
     #[error("the copy of try {number} was removed, so its changes cannot be merged")]
     NoCopy { number: u32 },
@@ -123,8 +123,12 @@ impl Engine {
         }
     }
 
-    /// Removes the folder of an explore if its session no longer exists. Returns whether it did.
-    pub async fn remove_orphaned_explore(&self, explore: &StoredExplore) -> Result<bool, EngineError> {
+    /// Removes the folder of an explore, or the copy of one try, if its session no longer exists. Returns whether it did.
+    pub async fn remove_orphaned_explore(
+        &self,
+        explore: &StoredExplore,
+        number: Option<u32>,
+    ) -> Result<bool, EngineError> {
         let (Some(config), Some(store)) = (&self.config().explore, self.store(&explore.session.store)) else {
             return Ok(false);
         };
@@ -136,7 +140,12 @@ impl Engine {
         let Some(folder) = ExploreFolder::find(&config.worktrees, &explore.id) else { return Ok(true) };
         let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
         let _lock = lock.ok_or_else(|| ExploreError::Running { explore: explore.id.clone() })?;
-        folder.remove().map_err(|source| ExploreError::CannotRemove { source })?;
+        let removed = match number {
+            None => folder.remove(),
+            Some(number) if folder.try_folder(number).is_some() => folder.remove_copies(None, Some(number)),
+            Some(number) => return Err(ExploreError::NoTry { explore: explore.id.clone(), number }.into()),
+        };
+        removed.map_err(|source| ExploreError::CannotRemove { source })?;
         Ok(true)
     }
 }
@@ -155,8 +164,8 @@ impl LocalClient {
             ExploreCommand::Keep { explore, number } => {
                 self.keep_try(explore.as_deref(), number).await.map(ExploreReply::Kept)
             }
-            ExploreCommand::Remove { explore, number } => {
-                self.remove_tries(explore.as_deref(), number).await?;
+            ExploreCommand::Remove { explore, number, force } => {
+                self.remove_tries(explore.as_deref(), number, force).await?;
                 Ok(ExploreReply::Done)
             }
             ExploreCommand::Rank { explore } => {
@@ -176,20 +185,30 @@ impl LocalClient {
         Some((folder, record))
     }
 
-    async fn remove_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
+    async fn remove_tries(
+        &self,
+        explore: Option<&str>,
+        number: Option<u32>,
+        force: bool,
+    ) -> Result<(), EngineError> {
         let report = self.find_explore(explore).await?;
         self.live().explores.wait_for_end(&report).await;
         let Some((folder, _)) = self.explore_folder(&report.id) else { return Ok(()) };
         let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
         let _lock = lock.ok_or_else(|| ExploreError::Running { explore: report.id.clone() })?;
-        if let Some(number) = report.unfinished_keep {
+        // A keep may have begun, or ended, since it was found. From here on, it does not change.
+        let report = self.find_explore(Some(&report.id)).await?;
+        if let Some(number) = report.unfinished_keep.filter(|_| !force) {
             return Err(ExploreError::UnfinishedKeep { number }.into());
         }
         if let Some(number) = number.filter(|number| !report.tries.iter().any(|one| one.number == *number)) {
             return Err(ExploreError::NoTry { explore: report.id, number }.into());
         }
         let env = self.spec().workspace.tool_context.env.clone();
-        let removed = on_other_thread(move || folder.remove_copies(&env, number)).await;
+        if force {
+            folder.remove_journal().map_err(|source| ExploreError::CannotRemove { source })?;
+        }
+        let removed = on_other_thread(move || folder.remove_copies(Some(&env), number)).await;
         Ok(removed.map_err(|source| ExploreError::CannotRemove { source })?)
     }
 }

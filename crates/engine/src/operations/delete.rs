@@ -268,7 +268,7 @@ impl Engine {
     async fn remove_kept_files(&self, files: KeptFiles, report: &mut DeleteReport) {
         let KeptFiles { session, explores, has_outputs } = files;
         for explore in explores {
-            if let Err(error) = self.remove_orphaned_explore(&explore).await {
+            if let Err(error) = self.remove_orphaned_explore(&explore, None).await {
                 report.outputs_left.push((session.clone(), io::Error::other(error)));
             }
         }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use futures_util::StreamExt;
-use osier_protocol::explore::{FileChangeKind, TryStatus};
+use osier_protocol::explore::{ExploreCommand, FileChangeKind, TryStatus};
 use osier_protocol::{Client, ClientCommand, ClientEvent, ErrorCode};
 use serde_json::json;
 
@@ -157,6 +157,15 @@ async fn a_keep_that_cannot_be_finished_stays_unfinished() {
     assert!(error.message.contains("d/e.txt"), "{error:?}");
     assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1));
     assert!(explorer.keep(2).await.is_err());
+    let remove = |force| explorer.send(ExploreCommand::Remove { explore: None, number: Some(2), force });
+    let error = remove(false).await.unwrap_err();
+    assert!(error.message.contains("--force"), "{error:?}");
+    let saved = fs::read(folder.join("keep.json")).unwrap();
+    remove(true).await.unwrap();
+    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
+    assert!(!folder.join("2").exists() && folder.join("1").exists());
+    assert_eq!(explorer.file("d"), "in the way");
+    fs::write(folder.join("keep.json"), saved).unwrap();
     fs::remove_file(explorer.project.join("d")).unwrap();
     assert!(explorer.keep(1).await.unwrap().kept);
     assert_eq!((explorer.file("c.txt"), explorer.file("d/e.txt")), ("first".into(), "deep".into()));

@@ -65,7 +65,7 @@ async fn deleting_again_removes_the_copies_that_an_interrupted_deletion_left() {
     explorer.explore("answer x", &["", ""]).await;
     let (engine, id, file) = close_session(explorer).await;
     let stored = engine.engine.list_explores().remove(0);
-    assert!(!engine.engine.remove_orphaned_explore(&stored).await.unwrap(), "its session exists");
+    assert!(!engine.engine.remove_orphaned_explore(&stored, None).await.unwrap(), "its session exists");
     fs::remove_file(file).unwrap();
     let plan = engine.engine.plan_delete_with_missing(Vec::new(), &["other".to_owned()]).await.unwrap();
     engine.engine.delete(&plan, false).await.unwrap();
@@ -84,8 +84,12 @@ async fn the_copies_of_a_session_that_no_longer_exists_can_be_removed() {
     let (engine, _, file) = close_session(explorer).await;
     fs::remove_file(file).unwrap();
     let stored = engine.engine.list_explores().remove(0);
-    assert!(engine.engine.remove_orphaned_explore(&stored).await.unwrap());
-    assert!(!Path::new(&stored.folder).exists());
+    assert!(engine.engine.remove_orphaned_explore(&stored, Some(3)).await.is_err());
+    assert!(engine.engine.remove_orphaned_explore(&stored, Some(1)).await.unwrap());
+    let folder = Path::new(&stored.folder);
+    assert!(!folder.join("1").exists() && folder.join("2").exists(), "only the copy of this try");
+    assert!(engine.engine.remove_orphaned_explore(&stored, None).await.unwrap());
+    assert!(!folder.exists());
 }
 
 #[tokio::test]

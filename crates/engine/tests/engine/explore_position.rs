@@ -31,7 +31,7 @@ async fn the_conversation_goes_on_while_tries_run_and_its_end_stays_the_leaf() {
     explorer.send(ExploreCommand::Cancel { explore: None, number: None }).await.unwrap();
     while !matches!(events.next().await, Some(ClientEvent::Explore { report }) if !report.is_running()) {}
     // What needs the end of the explore waits for it.
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap();
     assert_eq!(explorer.leaf().as_ref(), Some(&leaf));
     let tree = explorer.live.session().tree();
     let seq = tree.find(&leaf).unwrap();
@@ -96,7 +96,7 @@ async fn the_leaf_returns_when_the_agent_of_a_canceled_try_has_ended() {
     let tree = explorer.live.session().tree();
     assert!(is_in_try(&tree, tree.leaf().unwrap()));
     deaf.may_end.notify_one();
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap();
     let tree = explorer.live.session().tree();
     assert!(tree.same_place(tree.leaf(), tree.find(&start)));
     assert!(!explorer.engine.engine.list_explores()[0].running);
