@@ -413,8 +413,9 @@ async fn follow(
                 if stopped.replace(signal).is_some() {
                     break;
                 }
-                let cancel = ExploreCommand::Cancel { explore: None, number: None };
-                client.send(ClientCommand::Explore(cancel)).await?;
+                let cancel = ExploreCommand::Cancel { explore: Some(report.id.clone()), number: None };
+                // They may have just ended.
+                let _ = client.send(ClientCommand::Explore(cancel)).await;
             }
             event = events.next() => match event {
                 Some(ClientEvent::Explore { report: now }) if now.id == report.id => report = *now,

@@ -36,6 +36,7 @@ use osier_tree::ErrorCode;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
+use compare::find_try;
 use explore_folder::ExploreFolder;
 use explore_record::ExploreRecord;
 
@@ -68,6 +69,12 @@ pub enum ExploreError {
     NoTry { explore: String, number: u32 },
     #[error("explore {explore} still runs; wait for its end, or cancel it")]
     Running { explore: String },
+    #[error("explore {explore} runs in another process; cancel it there")]
+    RunsElsewhere { explore: String },
+    #[error("{}explore {explore} is not running", number.map(|number| format!("try {number} of ")).unwrap_or_default())]
+    NotRunning { explore: String, number: Option<u32> },
+    #[error("{name} could mean {count} explores")]
+    Ambiguous { name: String, count: usize },
     #[error("try {number} was kept only in part; keep it again to finish, or remove the copies with --force")]
     UnfinishedKeep { number: u32 },
     #[error("the copy of try {number} was removed, so its changes cannot be merged")]
@@ -92,9 +99,11 @@ impl ExploreError {
             ExploreError::EmptyPrompt
             | ExploreError::WrongCount { .. }
             | ExploreError::NotFound { .. }
+            | ExploreError::Ambiguous { .. }
             | ExploreError::NoTry { .. } => ErrorCode::Usage,
+            ExploreError::NotRunning { .. } => ErrorCode::TaskNotRunning,
             ExploreError::Model { .. } => ErrorCode::ModelNotFound,
-            ExploreError::Running { .. } => ErrorCode::SessionBusy,
+            ExploreError::Running { .. } | ExploreError::RunsElsewhere { .. } => ErrorCode::SessionBusy,
             ExploreError::CannotChange { .. }
             | ExploreError::CannotCopy { .. }
             | ExploreError::CannotRead { .. }
@@ -158,7 +167,7 @@ impl LocalClient {
                 self.start_explore(prompt, tries).await.map(ExploreReply::Started)
             }
             ExploreCommand::Cancel { explore, number } => {
-                self.live().explores.cancel(explore.as_deref(), number);
+                self.cancel_tries(explore.as_deref(), number).await?;
                 Ok(ExploreReply::Done)
             }
             ExploreCommand::Keep { explore, number } => {
@@ -185,6 +194,22 @@ impl LocalClient {
         Some((folder, record))
     }
 
+    async fn cancel_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
+        let report = self.find_explore(explore).await?;
+        if let Some(number) = number {
+            find_try(&report, number)?;
+        }
+        if self.live().explores.cancel(&report.id, number) {
+            return Ok(());
+        }
+        let explore = report.id.clone();
+        Err(match report.is_running() {
+            true if self.live().explores.report(&report.id).is_none() => ExploreError::RunsElsewhere { explore },
+            _ => ExploreError::NotRunning { explore, number },
+        }
+        .into())
+    }
+
     async fn remove_tries(
         &self,
         explore: Option<&str>,
@@ -201,8 +226,8 @@ impl LocalClient {
         if let Some(number) = report.unfinished_keep.filter(|_| !force) {
             return Err(ExploreError::UnfinishedKeep { number }.into());
         }
-        if let Some(number) = number.filter(|number| !report.tries.iter().any(|one| one.number == *number)) {
-            return Err(ExploreError::NoTry { explore: report.id, number }.into());
+        if let Some(number) = number {
+            find_try(&report, number)?;
         }
         let env = self.spec().workspace.tool_context.env.clone();
         if force {

@@ -206,11 +206,13 @@ impl LocalClient {
     /// The explore with this name; the latest one without a name.
     pub(super) async fn find_explore(&self, name: Option<&str>) -> Result<ExploreReport, EngineError> {
         let mut explores = self.explores().await?;
-        let found = match name {
-            None => explores.pop(),
-            Some(name) => explores.into_iter().rev().find(|explore| explore.id.starts_with(name)),
-        };
-        Ok(found.ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
+        if let Some(name) = name {
+            explores.retain(|explore| !name.is_empty() && explore.id.starts_with(name));
+            if explores.len() > 1 {
+                return Err(ExploreError::Ambiguous { name: name.to_owned(), count: explores.len() }.into());
+            }
+        }
+        Ok(explores.pop().ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
     }
 
     /// The folder of an explore for an operation that changes it.
