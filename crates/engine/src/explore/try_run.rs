@@ -7,7 +7,6 @@ use std::time::Duration;
 use osier_agent::AgentBudget;
 use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
-use osier_protocol::explore::TryStatus;
 use osier_protocol::{Client, ClientCommand, ClientEvent, EntryId, Prompt, PromptTiming};
 use osier_session::Cursor;
 use osier_tree::projection::preview::one_line;
@@ -17,7 +16,7 @@ use tokio::sync::Mutex;
 
 use super::on_other_thread;
 use super::project_copy::BaseRepository;
-use super::report::is_test;
+use super::report::{is_test, try_end};
 use super::running_explores::RunningExplore;
 use super::try_agent::{TryCopy, try_spec};
 use crate::local_client::{LocalClient, error_chain};
@@ -64,11 +63,7 @@ impl TryRun {
             report.tip_id = tip;
             report.activity = None;
             report.files_changed = files.unwrap_or(report.files_changed);
-            (report.status, report.error) = match end {
-                RunEnd::Completed => (TryStatus::Completed, None),
-                RunEnd::Cancelled => (TryStatus::Cancelled, None),
-                RunEnd::Failed(problem) => (TryStatus::Failed, Some(one_line(&problem, WORDS_CHARS))),
-            };
+            (report.status, report.error) = try_end(end);
         });
         // A tool that does not listen may still work, and its result belongs to the try.
         if let Some(client) = &self.client {

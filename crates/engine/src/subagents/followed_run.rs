@@ -9,6 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use osier_agent::{AgentBudget, AgentHandle};
 use osier_model::CancellationToken;
+use osier_protocol::entry_view::AssistantView;
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientEvent, EventStream, Question, TurnOutcome, UserAnswer,
 };
@@ -25,8 +26,11 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(700);
 /// How long a command of a stopped agent may take to clean up. A canceled turn ends all its tasks within a second.
 pub(crate) const KILL_GRACE: Duration = Duration::from_millis(400);
 
+const FAILED: &str = "the agent failed";
+const CUT_OFF: &str = "the last reply reached the output limit of the model";
+
 /// How the agent ended.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum RunEnd {
     Completed,
     Failed(String),
@@ -39,6 +43,16 @@ impl RunEnd {
             RunEnd::Completed => "completed",
             RunEnd::Failed(_) => "failed",
             RunEnd::Cancelled => "cancelled",
+        }
+    }
+
+    /// How an agent ended whose last reply this is.
+    pub(crate) fn of_reply(reply: &AssistantView) -> RunEnd {
+        match reply.stop_reason.as_deref() {
+            Some("error") => RunEnd::Failed(reply.error.clone().unwrap_or_else(|| FAILED.to_owned())),
+            Some("aborted") => RunEnd::Cancelled,
+            Some("length") => RunEnd::Failed(CUT_OFF.to_owned()),
+            _ => RunEnd::Completed,
         }
     }
 }
@@ -221,13 +235,11 @@ pub(super) fn stop_agent(client: &LocalClient) {
 }
 
 fn turn_end(finished: Option<TurnOutcome>, error: Option<String>, budget: AgentBudget) -> RunEnd {
-    let error = || error.unwrap_or_else(|| "the agent failed".to_owned());
+    let error = || error.unwrap_or_else(|| FAILED.to_owned());
     match finished {
         Some(TurnOutcome::Done) => RunEnd::Completed,
         Some(TurnOutcome::Cancelled) => RunEnd::Cancelled,
-        Some(TurnOutcome::CutOff) => {
-            RunEnd::Failed("the last reply reached the output limit of the model".to_owned())
-        }
+        Some(TurnOutcome::CutOff) => RunEnd::Failed(CUT_OFF.to_owned()),
         Some(TurnOutcome::StepLimit) => match budget.max_turns {
             Some(turns) => RunEnd::Failed(format!("stopped after {turns} model calls, its budget")),
             None => RunEnd::Failed(error()),

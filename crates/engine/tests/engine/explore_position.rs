@@ -105,6 +105,8 @@ async fn the_leaf_returns_when_the_agent_of_a_canceled_try_has_ended() {
     let tree = explorer.live.session().tree();
     assert!(tree.same_place(tree.leaf(), tree.find(&start)));
     assert!(!explorer.engine.engine.list_explores()[0].running);
+    // The log only has the result of a call.
+    assert_eq!(explorer.reports().await[0].tries[0].status, TryStatus::Cancelled);
 }
 
 /// A session in this folder whose process died when it had started two tries. Returns its id, and where they started.
