@@ -19,6 +19,7 @@ use super::project_copy::BaseRepository;
 use super::report::{is_test, try_end};
 use super::running_explores::RunningExplore;
 use super::try_agent::{TryCopy, try_spec};
+use crate::followed_events::FollowedEvents;
 use crate::local_client::{LocalClient, error_chain};
 use crate::subagents::followed_run::{FollowedRun, RunEnd, RunObserver, UsageSoFar};
 use crate::subagents::record::call_label;
@@ -85,7 +86,8 @@ impl TryRun {
         let spec = on_other_thread(move || try_spec(&spec, tools, model, copy.as_ref())).await;
         let client = main.engine().start_agent(main.live(), self.cursor.clone(), &spec).await;
         let client = client.map_err(|error| error_chain(&error))?;
-        let attached = client.attach(None).await.map_err(|error| error.message)?;
+        let attached = FollowedEvents::attach(Arc::new(client.clone())).await;
+        let (_, events) = attached.map_err(|error| error.message)?;
         let cancel = self.cancel.clone();
         if cancel.is_cancelled() {
             return Ok(RunEnd::Cancelled);
@@ -102,7 +104,7 @@ impl TryRun {
             time_spent: Duration::ZERO,
             cancel: &cancel,
         };
-        Ok(run.follow(attached.events, self).await)
+        Ok(run.follow(events, self).await)
     }
 
     /// How many files differ from the start. `None` if that cannot be known.

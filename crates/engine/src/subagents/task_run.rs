@@ -8,7 +8,7 @@ use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::query::PathAnswer;
 use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, EventStream, Prompt, PromptTiming, QueryAnswer,
+    Client, ClientCommand, ClientError, ClientEvent, Prompt, PromptTiming, QueryAnswer,
     SessionQuery,
 };
 use osier_tree::projection::preview::one_line;
@@ -22,6 +22,7 @@ use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar};
 use super::record::{TaskRecord, call_label};
 use super::running_tasks::RegisteredTask;
 use crate::error::EngineError;
+use crate::followed_events::FollowedEvents;
 use crate::live_sessions::LiveSession;
 use crate::local_client::{LocalClient, error_chain};
 use crate::queries::answer_from_session;
@@ -151,7 +152,7 @@ impl TaskRun {
         definition: &AgentDefinition,
         model: Arc<ModelInfo>,
         registered: &RegisteredTask,
-    ) -> Result<(LocalClient, Option<EventStream>), String> {
+    ) -> Result<(LocalClient, Option<FollowedEvents>), String> {
         let (batch, task) = (self.batch.clone(), self.task.clone());
         let engine = &batch.delegation.engine;
         let failed = |error: EngineError| error_chain(&error);
@@ -170,14 +171,14 @@ impl TaskRun {
         drop(live);
         registered.set_client(client.clone());
         let text = |error: ClientError| error.message;
-        let attached = client.attach(None).await.map_err(text)?;
+        let (_, events) = FollowedEvents::attach(Arc::new(client.clone())).await.map_err(text)?;
         let Some(command) = self.start_command(&client).await.map_err(text)? else {
             return Ok((client, None));
         };
         self.progress.started = Some(engine.now());
         self.announce("running");
         client.send(command).await.map_err(text)?;
-        Ok((client, Some(attached.events)))
+        Ok((client, Some(events)))
     }
 
     /// What its agent used in processes that died.
