@@ -27,6 +27,9 @@ const HALF_REMOVED: &str = "removed";
 /// The extension of a folder that has no record yet.
 const NEW: &str = "new";
 
+/// After which time nobody creates such a folder any more.
+const NEW_AGE: Duration = Duration::from_secs(3600);
+
 /// How often, and after which delay, a lock is tried.
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_DELAY: Duration = Duration::from_millis(5);
@@ -72,6 +75,11 @@ impl ExploreFolder {
             let folder = ExploreFolder { path };
             let is_leftover = match folder.path.extension().and_then(|extension| extension.to_str()) {
                 Some(HALF_REMOVED) => true,
+                // A new one is not locked yet.
+                Some(NEW) => {
+                    let modified = fs::metadata(&folder.path).and_then(|found| found.modified());
+                    modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > NEW_AGE))
+                }
                 // Older versions wrote the record last, and removed it with the copies.
                 None => folder.path.join(LOCK).is_file() && !folder.path.join(RECORD).exists(),
                 Some(_) => false,
