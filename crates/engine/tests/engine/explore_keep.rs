@@ -263,7 +263,7 @@ async fn files_of_all_kinds_are_kept_also_from_a_folder_of_the_project() {
 }
 
 #[tokio::test]
-async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
+async fn folders_that_became_files_and_the_longest_names_are_kept_and_taken_back() {
     let explorer = Explorer::in_repository().await;
     for (folder, file) in [("d", "a.txt"), ("d/deep", "b.txt"), ("e", "c.txt")] {
         fs::create_dir_all(explorer.project.join(folder)).unwrap();
@@ -280,13 +280,22 @@ async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
     fs::remove_file(copy.join("f")).unwrap();
     fs::create_dir(copy.join("f")).unwrap();
     fs::write(copy.join("f/g.txt"), "new\n").unwrap();
+    // The longest names that a file system allows.
+    let [first, second] = ["1", "2"].map(|end| "n".repeat(254) + end);
+    for name in [&first, &second] {
+        fs::write(copy.join(name), name).unwrap();
+    }
     let kept = explorer.keep(1).await.unwrap();
     assert!(kept.kept, "{kept:?}");
+    assert_eq!((explorer.file(&first), explorer.file(&second)), (first.clone(), second.clone()));
     assert_eq!((explorer.file("d"), explorer.file("f/g.txt")), ("a file\n".to_owned(), "new\n".to_owned()));
     assert_eq!(fs::read_link(explorer.project.join("e")).unwrap(), PathBuf::from("a.txt"));
     // The other try changed nothing.
     assert_eq!(explorer.keep(2).await.unwrap().instead_of, Some(1));
-    for (file, text) in [("d/a.txt", "old\n"), ("d/deep/b.txt", "old\n"), ("e/c.txt", "old\n"), ("f", "a file\n")] {
+    for (file, text) in
+        [("d/a.txt", "old\n"), ("d/deep/b.txt", "old\n"), ("e/c.txt", "old\n"), ("f", "a file\n")]
+    {
         assert_eq!(explorer.file(file), text);
     }
+    assert!(!explorer.project.join(first).exists() && !explorer.project.join(second).exists());
 }
