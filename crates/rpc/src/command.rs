@@ -257,6 +257,8 @@ impl RpcCommand {
                 | RpcCommand::UndoCompaction { .. }
                 | RpcCommand::Graft { .. }
                 | RpcCommand::Resume
+                // A model call.
+                | RpcCommand::Explore(ExploreCommand::Rank { .. })
                 | RpcCommand::ListSessions(_)
                 | RpcCommand::SearchSessions(_)
         )
@@ -276,6 +278,18 @@ mod tests {
             if let Err(invalid) = RpcRequest::parse(object) {
                 assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);
             }
+        }
+    }
+
+    #[test]
+    fn what_calls_a_model_does_not_hold_up_the_next_command() {
+        for object in [
+            json!({ "type": "prompt", "message": "m" }),
+            json!({ "type": "compact" }),
+            json!({ "type": "explore", "action": "rank" }),
+        ] {
+            let request = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap();
+            assert!(request.command.runs_alongside(), "{object}");
         }
     }
 
