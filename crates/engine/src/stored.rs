@@ -84,9 +84,10 @@ impl Engine {
             Err(error) => return Err(error),
         };
         Ok(match (found, file) {
-            (Some(found), Some(file)) => {
-                Path::new(&found).canonicalize().ok().is_some_and(|found| Some(found) == file.canonicalize().ok())
-            }
+            (Some(found), Some(file)) => Path::new(&found)
+                .canonicalize()
+                .ok()
+                .is_some_and(|found| Some(found) == file.canonicalize().ok()),
             (found, file) => found.is_none() && file.is_none(),
         })
     }

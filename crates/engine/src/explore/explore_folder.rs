@@ -196,11 +196,7 @@ impl ExploreFolder {
     }
 
     /// Removes the copy of a try, or all copies. The record stays, with what the tries changed if `env` is given.
-    pub(super) fn remove_copies(
-        &self,
-        env: Option<&Arc<CommandEnv>>,
-        number: Option<u32>,
-    ) -> io::Result<()> {
+    pub(super) fn remove_copies(&self, env: Option<&Arc<CommandEnv>>, number: Option<u32>) -> io::Result<()> {
         let removed: Vec<u32> =
             self.copies().into_iter().filter(|copy| number.is_none_or(|number| number == *copy)).collect();
         for number in &removed {

@@ -204,7 +204,9 @@ impl LocalClient {
         }
         let explore = report.id.clone();
         Err(match report.is_running() {
-            true if self.live().explores.report(&report.id).is_none() => ExploreError::RunsElsewhere { explore },
+            true if self.live().explores.report(&report.id).is_none() => {
+                ExploreError::RunsElsewhere { explore }
+            }
             _ => ExploreError::NotRunning { explore, number },
         }
         .into())

@@ -57,7 +57,11 @@ impl RunningExplores {
         let is_meant = |one: &&TryReport| {
             one.status == TryStatus::Running && number.is_none_or(|number| number == one.number)
         };
-        let cancels = report.tries.iter().filter(is_meant).filter_map(|one| running.cancels.get(one.number as usize - 1));
+        let cancels = report
+            .tries
+            .iter()
+            .filter(is_meant)
+            .filter_map(|one| running.cancels.get(one.number as usize - 1));
         cancels.map(CancellationToken::cancel).count() > 0
     }
 }

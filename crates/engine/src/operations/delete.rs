@@ -1,8 +1,8 @@
 //! Deleting sessions, with the sessions of their sub-agents. A session that is in use is kept, and so are those below it.
 
 use std::collections::BTreeSet;
-use std::{fs, io};
 use std::path::Path;
+use std::{fs, io};
 
 use osier_protocol::SessionRef;
 use osier_protocol::explore::StoredExplore;
@@ -133,7 +133,8 @@ impl Engine {
 
     /// The ids of sessions that no longer exist, from what is left of them. `words` are such ids, or what they begin with.
     fn missing_sessions(&self, words: &[String], cards: &[Card]) -> Result<Vec<String>, EngineError> {
-        let parents = cards.iter().filter(|card| card.is_subagent()).filter_map(|card| card.parent_session_id.clone());
+        let parents =
+            cards.iter().filter(|card| card.is_subagent()).filter_map(|card| card.parent_session_id.clone());
         let explores = self.list_explores().into_iter().map(|explore| explore.session_id.to_string());
         let outputs = self.config().tool_outputs.iter().flat_map(fs::read_dir).flatten().flatten();
         let outputs = outputs.filter_map(|folder| folder.file_name().into_string().ok());

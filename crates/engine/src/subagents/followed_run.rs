@@ -351,11 +351,8 @@ mod tests {
         let entry = json!({ "type": "entry", "seq": 0, "id": "a", "draftId": null, "foreign": false, "entry": reply });
         let lagged = ClientEvent::Lagged { missed: 1 };
         let running = AttachedState { turn_running: true, ..AttachedState::default() };
-        let last_turn = EndedTurn {
-            finished: Some(TurnOutcome::Failed),
-            error: Some("broken".to_owned()),
-            revision: 1,
-        };
+        let last_turn =
+            EndedTurn { finished: Some(TurnOutcome::Failed), error: Some("broken".to_owned()), revision: 1 };
         let ended = AttachedState {
             position: LogPosition { entries: 1, ..running.position },
             last_turn: Some(last_turn),

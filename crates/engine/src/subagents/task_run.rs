@@ -8,8 +8,7 @@ use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::query::PathAnswer;
 use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, Prompt, PromptTiming, QueryAnswer,
-    SessionQuery,
+    Client, ClientCommand, ClientError, ClientEvent, Prompt, PromptTiming, QueryAnswer, SessionQuery,
 };
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::subagents::TaskOutcome;
@@ -133,7 +132,8 @@ impl TaskRun {
             }
         };
         let text = |error: ClientError| error.message;
-        let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.map_err(text)? else {
+        let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.map_err(text)?
+        else {
             return Err("the session of the task cannot be read".to_owned());
         };
         let record = TaskRecord::from_path(&task.id, &path.entries);

@@ -9,9 +9,7 @@ use osier_engine::{
     AgentSpec, AppendContent, AppendRequest, EngineConfig, EntryPlacement, KeepWhen, Workspace,
 };
 use osier_protocol::explore::{ExploreCommand, ExploreReply, TryStatus};
-use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, ErrorCode, QueryAnswer, SessionQuery,
-};
+use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, ErrorCode, QueryAnswer, SessionQuery};
 use osier_tools::{Tool, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::{EntryKind, Seq, SessionTree};
 use serde_json::{Value, json};
@@ -172,13 +170,20 @@ async fn canceling_says_if_nothing_was_canceled_and_means_the_latest_explore() {
     assert_eq!(code(cancel(None, Some(3)).await), ErrorCode::Usage);
     cancel(None, None).await.unwrap();
     // Waits for the end of the second explore.
-    while explorer.send(ExploreCommand::Remove { explore: Some(second.clone()), number: None, force: false }).await.is_err() {
+    while explorer
+        .send(ExploreCommand::Remove { explore: Some(second.clone()), number: None, force: false })
+        .await
+        .is_err()
+    {
         tokio::task::yield_now().await;
     }
     assert_eq!(code(cancel(None, None).await), ErrorCode::TaskNotRunning);
     assert!(explorer.reports().await[0].is_running(), "the first one goes on");
     // Another engine stands for another process.
-    let other = TestEngine::in_folder(explorer.engine.folder.path(), EngineConfig::clone(explorer.engine.engine.config()));
+    let other = TestEngine::in_folder(
+        explorer.engine.folder.path(),
+        EngineConfig::clone(explorer.engine.engine.config()),
+    );
     let live = other.open(explorer.live.session().id()).await;
     let client = other.engine.connect(&live, &spec(&other, &explorer.project)).await.unwrap();
     let command = ExploreCommand::Cancel { explore: Some(first.clone()), number: None };

@@ -241,7 +241,11 @@ async fn a_batch_that_names_the_session_of_another_one_does_not_show_what_is_in_
 async fn a_batch_that_names_the_session_of_another_one_does_not_continue_it() {
     // Somebody else's session, whose turn is not finished.
     let DeadProcess { engine, id, before, .. } = dead_process().await;
-    let victims = [before.task_panels[0].session_id.clone().unwrap(), before.task_panels[1].session_id.clone().unwrap(), id];
+    let victims = [
+        before.task_panels[0].session_id.clone().unwrap(),
+        before.task_panels[1].session_id.clone().unwrap(),
+        id,
+    ];
     for victim in victims {
         let file = engine.find(&victim).await.opened.file.unwrap();
         let content = std::fs::read(&file).unwrap();

@@ -7,7 +7,10 @@ use futures_util::StreamExt;
 use osier_agent::{AgentBudget, AgentLibrary};
 use osier_engine::{AgentSpec, KeepWhen, LiveSession, LocalClient, SubagentConfig, Workspace};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
-use osier_model::{CancellationToken, ContentBlock, DeltaStream, Message, Model, ModelError, ModelInfo, Price, Request, StopReason};
+use osier_model::{
+    CancellationToken, ContentBlock, DeltaStream, Message, Model, ModelError, ModelInfo, Price, Request,
+    StopReason,
+};
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::{
     Client, ClientCommand, ClientEvent, CommandReply, EventStream, QueryAnswer, SessionQuery, TurnOutcome,

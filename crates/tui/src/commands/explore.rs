@@ -151,7 +151,10 @@ mod tests {
         let (map, list) = ((Some("a"), Some("use a map")), (Some("a"), Some("use a list")));
         assert_eq!((prompt.text.as_str(), options), ("find --fast it's", vec![map, list, map]));
         assert_eq!(send("keep 2"), Some(ExploreCommand::Keep { explore: None, number: 2 }));
-        assert_eq!(send("remove"), Some(ExploreCommand::Remove { explore: None, number: None, force: false }));
+        assert_eq!(
+            send("remove"),
+            Some(ExploreCommand::Remove { explore: None, number: None, force: false })
+        );
         assert_eq!(
             send("remove 1 --force"),
             Some(ExploreCommand::Remove { explore: None, number: Some(1), force: true })
