@@ -78,6 +78,11 @@ impl FollowedEvents {
         self.position
     }
 
+    /// Whether events were missed that have not been made up yet.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.lagged || self.missed.is_some() || !self.waiting.is_empty()
+    }
+
     /// The next event. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Result<ClientEvent, ClientError> {
         if self.lagged {

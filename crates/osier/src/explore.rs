@@ -136,6 +136,9 @@ enum ExploreAction {
         explore: String,
         #[arg(value_name = "TRY")]
         number: Option<u32>,
+        /// Also if a try was kept only in part and cannot be kept again; your files stay as they are
+        #[arg(long)]
+        force: bool,
     },
 }
 
@@ -222,12 +225,12 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             }
             out.finish()
         }
-        Some(ExploreAction::Remove { explore, number }) => {
-            if home.engine.remove_orphaned_explore(&find(&home, &explore)?).await? {
+        Some(ExploreAction::Remove { explore, number, force }) => {
+            if home.engine.remove_orphaned_explore(&find(&home, &explore)?, number).await? {
                 return Ok(ExitCode::SUCCESS);
             }
             let (explore, one_shot) = open(&home, &explore, &SummaryModel::Unused).await?;
-            send(&one_shot, ExploreCommand::Remove { explore: Some(explore), number }).await?;
+            send(&one_shot, ExploreCommand::Remove { explore: Some(explore), number, force }).await?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -410,8 +413,9 @@ async fn follow(
                 if stopped.replace(signal).is_some() {
                     break;
                 }
-                let cancel = ExploreCommand::Cancel { explore: None, number: None };
-                client.send(ClientCommand::Explore(cancel)).await?;
+                let cancel = ExploreCommand::Cancel { explore: Some(report.id.clone()), number: None };
+                // They may have just ended.
+                let _ = client.send(ClientCommand::Explore(cancel)).await;
             }
             event = events.next() => match event {
                 Some(ClientEvent::Explore { report: now }) if now.id == report.id => report = *now,

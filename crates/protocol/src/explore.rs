@@ -41,6 +41,9 @@ pub enum ExploreCommand {
         explore: Option<String>,
         #[serde(default, rename = "try", skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
+        /// Also if a try was kept only in part. What is in the working directory stays as it is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
     },
     /// Lets a model rank the tries and give reasons.
     Rank {

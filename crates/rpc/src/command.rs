@@ -257,6 +257,8 @@ impl RpcCommand {
                 | RpcCommand::UndoCompaction { .. }
                 | RpcCommand::Graft { .. }
                 | RpcCommand::Resume
+                // A model call.
+                | RpcCommand::Explore(ExploreCommand::Rank { .. })
                 | RpcCommand::ListSessions(_)
                 | RpcCommand::SearchSessions(_)
         )
@@ -278,6 +280,18 @@ mod tests {
                 assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);
             }
             assert!(page.contains(&format!("`{name}`")), "docs/rpc.md lacks {name}");
+        }
+    }
+
+    #[test]
+    fn what_calls_a_model_does_not_hold_up_the_next_command() {
+        for object in [
+            json!({ "type": "prompt", "message": "m" }),
+            json!({ "type": "compact" }),
+            json!({ "type": "explore", "action": "rank" }),
+        ] {
+            let request = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap();
+            assert!(request.command.runs_alongside(), "{object}");
         }
     }
 

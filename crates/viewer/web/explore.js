@@ -70,20 +70,39 @@ async function readReport(session, id) {
 }
 
 /**
- * Shows the table until it is closed. A comparison leads back to it.
+ * Shows the table until it is closed. A comparison and the question whether to remove the copies lead back to it.
  * @param {LiveSession} session @param {any} report @param {ExplorePage} page
  */
 async function showReport(session, report, page) {
+  let result = "";
   for (let shown = report; shown; shown = await readReport(session, report.id)) {
     const table = new ExploreTable(session, shown, page);
+    table.result.textContent = result;
+    result = "";
     session.onExplore = (now) => table.draw(now);
     // What happened until now is in no event that follows.
     readReport(session, report.id).then((now) => now && table.draw(now)).catch(() => {});
     await showDialog(table.root, "compare explore");
     session.onExplore = () => {};
+    if (table.isRemoving) {
+      result = await removeCopies(session, report.id);
+      continue;
+    }
     if (!table.compared) return;
     const [left, right] = table.compared;
     if (await openTryComparison(session, report.id, left, right, page.show)) return;
+  }
+}
+
+/** Asks, and removes the copies. Returns what to show. @param {LiveSession} session @param {string} id */
+async function removeCopies(session, id) {
+  const text = "What the tries changed, and you did not keep, is lost. The branches stay.";
+  if (!(await askDialog({ title: "Remove the copies?", text, action: "Remove", isDangerous: true }))) return "";
+  try {
+    await session.send({ type: "explore", explore: id, action: "remove" });
+    return "Removed the copies. The branches stay.";
+  } catch (error) {
+    return visibleText(/** @type {Error} */ (error).message);
   }
 }
 
@@ -104,7 +123,11 @@ class ExploreTable {
       this.result.textContent = "A model ranks the tries…";
       return this.run({ action: "rank" }, (reply) => reply.text);
     });
-    this.remove = this.button("Remove the copies", () => this.run({ action: "remove" }, () => "Removed the copies. The branches stay."));
+    this.isRemoving = false;
+    this.remove = this.button("Remove the copies", () => {
+      this.isRemoving = true;
+      this.close();
+    });
     this.compare = this.button("Compare", () => this.close(/** @type {[number, number]} */ ([...this.checked].sort((left, right) => left - right))));
     const head = [element("th", { scope: "col" }, element("span", { class: "visually-hidden" }, "Compare")), ...HEAD.map((name) => element("th", { scope: "col" }, name)), element("th", { scope: "col" }, element("span", { class: "visually-hidden" }, "Actions"))];
     this.root = element(

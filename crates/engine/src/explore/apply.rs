@@ -2,14 +2,19 @@
 //! and taken back if it was not what the merge had seen.
 
 use std::fs;
+use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxBuildHasher;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::project_copy::{BaseRepository, TreeChange, TreeFile};
+
+/// How much of the name of a file is in the name of its temporary file, in bytes.
+const MAX_NAME: usize = 150;
 
 /// Why the changes were not applied. Everything is as before.
 #[derive(Debug)]
@@ -54,8 +59,7 @@ pub(super) fn apply(base: &BaseRepository, id: &str, change: &TreeChange) -> Res
     let root = &base.project().root;
     let target = root.join(&change.path);
     let failed = |error: io::Error| ApplyError::Io(change.path.clone(), error);
-    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let temporary = target.with_file_name(format!(".{name}.osier-{id}"));
+    let temporary = temporary_path(&target, id);
     recover(base, &target, &temporary, change).map_err(failed)?;
     let now = read_file(base, &target).map_err(failed)?;
     if now == change.after {
@@ -98,6 +102,18 @@ fn recover(base: &BaseRepository, target: &Path, temporary: &Path, change: &Tree
     }
     // It is in the repository.
     remove_if_there(temporary)
+}
+
+/// Where a file is while it is exchanged. It is the same when this change is applied again.
+fn temporary_path(target: &Path, id: &str) -> PathBuf {
+    let name = target.file_name().unwrap_or_default();
+    let mut text = name.to_string_lossy().into_owned();
+    if text.len() > MAX_NAME {
+        // A longer name than the longest one is not possible.
+        text.truncate(text.floor_char_boundary(MAX_NAME));
+        text.push_str(&format!("-{:016x}", FxBuildHasher.hash_one(name)));
+    }
+    target.with_file_name(format!(".{text}.osier-{id}"))
 }
 
 /// The name of a file while it is written.

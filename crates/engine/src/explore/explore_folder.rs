@@ -27,6 +27,9 @@ const HALF_REMOVED: &str = "removed";
 /// The extension of a folder that has no record yet.
 const NEW: &str = "new";
 
+/// After which time nobody creates such a folder any more.
+const NEW_AGE: Duration = Duration::from_secs(3600);
+
 /// How often, and after which delay, a lock is tried.
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_DELAY: Duration = Duration::from_millis(5);
@@ -72,6 +75,11 @@ impl ExploreFolder {
             let folder = ExploreFolder { path };
             let is_leftover = match folder.path.extension().and_then(|extension| extension.to_str()) {
                 Some(HALF_REMOVED) => true,
+                // A new one is not locked yet.
+                Some(NEW) => {
+                    let modified = fs::metadata(&folder.path).and_then(|found| found.modified());
+                    modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > NEW_AGE))
+                }
                 // Older versions wrote the record last, and removed it with the copies.
                 None => folder.path.join(LOCK).is_file() && !folder.path.join(RECORD).exists(),
                 Some(_) => false,
@@ -138,7 +146,10 @@ impl ExploreFolder {
     }
 
     pub(super) fn remove_journal(&self) -> io::Result<()> {
-        fs::remove_file(self.path.join(JOURNAL))
+        match fs::remove_file(self.path.join(JOURNAL)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// `None` if another process, or another part of this one, works here.
@@ -184,13 +195,15 @@ impl ExploreFolder {
         numbers
     }
 
-    /// Removes the copy of a try, or all copies. The record stays, with what the tries changed.
-    pub(super) fn remove_copies(&self, env: &Arc<CommandEnv>, number: Option<u32>) -> io::Result<()> {
+    /// Removes the copy of a try, or all copies. The record stays, with what the tries changed if `env` is given.
+    pub(super) fn remove_copies(&self, env: Option<&Arc<CommandEnv>>, number: Option<u32>) -> io::Result<()> {
         let removed: Vec<u32> =
             self.copies().into_iter().filter(|copy| number.is_none_or(|number| number == *copy)).collect();
         for number in &removed {
             // On a full disk nothing can be recorded, and removing must still work.
-            if let Err(error) = self.record_changes(env, *number) {
+            if let Some(env) = env
+                && let Err(error) = self.record_changes(env, *number)
+            {
                 tracing::warn!(folder = %self.path.display(), number, %error, "cannot record what a try changed");
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use osier_protocol::explore::{FileChange, TryPlace};
+use osier_protocol::explore::{FileChange, TryPlace, TryStatus};
 use osier_protocol::{EntryId, SessionRef};
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +29,21 @@ pub(super) struct ExploreRecord {
     /// How many tries were started.
     #[serde(default)]
     pub(super) tries: u32,
+    /// How the tries ended, once all of them have: a log does not tell that a command was canceled.
+    #[serde(default)]
+    pub(super) ends: BTreeMap<u32, TryEnd>,
     #[serde(default)]
     pub(super) kept: Option<KeptFiles>,
     /// What the tries changed whose copies were removed.
     #[serde(default)]
     pub(super) removed: BTreeMap<u32, RemovedFiles>,
+}
+
+/// How a try ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct TryEnd {
+    pub(super) status: TryStatus,
+    pub(super) error: Option<String>,
 }
 
 /// Of older versions nobody knows, and what may be there must not be lost.

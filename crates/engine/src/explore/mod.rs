@@ -36,6 +36,7 @@ use osier_tree::ErrorCode;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
+use compare::find_try;
 use explore_folder::ExploreFolder;
 use explore_record::ExploreRecord;
 
@@ -68,7 +69,13 @@ pub enum ExploreError {
     NoTry { explore: String, number: u32 },
     #[error("explore {explore} still runs; wait for its end, or cancel it")]
     Running { explore: String },
-    #[error("try {number} was kept only in part; keep it again to finish")]
+    #[error("explore {explore} runs in another process; cancel it there")]
+    RunsElsewhere { explore: String },
+    #[error("{}explore {explore} is not running", number.map(|number| format!("try {number} of ")).unwrap_or_default())]
+    NotRunning { explore: String, number: Option<u32> },
+    #[error("{name} could mean {count} explores")]
+    Ambiguous { name: String, count: usize },
+    #[error("try {number} was kept only in part; keep it again to finish, or remove the copies with --force")]
     UnfinishedKeep { number: u32 },
     #[error("the copy of try {number} was removed, so its changes cannot be merged")]
     NoCopy { number: u32 },
@@ -92,9 +99,11 @@ impl ExploreError {
             ExploreError::EmptyPrompt
             | ExploreError::WrongCount { .. }
             | ExploreError::NotFound { .. }
+            | ExploreError::Ambiguous { .. }
             | ExploreError::NoTry { .. } => ErrorCode::Usage,
+            ExploreError::NotRunning { .. } => ErrorCode::TaskNotRunning,
             ExploreError::Model { .. } => ErrorCode::ModelNotFound,
-            ExploreError::Running { .. } => ErrorCode::SessionBusy,
+            ExploreError::Running { .. } | ExploreError::RunsElsewhere { .. } => ErrorCode::SessionBusy,
             ExploreError::CannotChange { .. }
             | ExploreError::CannotCopy { .. }
             | ExploreError::CannotRead { .. }
@@ -123,8 +132,12 @@ impl Engine {
         }
     }
 
-    /// Removes the folder of an explore if its session no longer exists. Returns whether it did.
-    pub async fn remove_orphaned_explore(&self, explore: &StoredExplore) -> Result<bool, EngineError> {
+    /// Removes the folder of an explore, or the copy of one try, if its session no longer exists. Returns whether it did.
+    pub async fn remove_orphaned_explore(
+        &self,
+        explore: &StoredExplore,
+        number: Option<u32>,
+    ) -> Result<bool, EngineError> {
         let (Some(config), Some(store)) = (&self.config().explore, self.store(&explore.session.store)) else {
             return Ok(false);
         };
@@ -136,7 +149,12 @@ impl Engine {
         let Some(folder) = ExploreFolder::find(&config.worktrees, &explore.id) else { return Ok(true) };
         let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
         let _lock = lock.ok_or_else(|| ExploreError::Running { explore: explore.id.clone() })?;
-        folder.remove().map_err(|source| ExploreError::CannotRemove { source })?;
+        let removed = match number {
+            None => folder.remove(),
+            Some(number) if folder.try_folder(number).is_some() => folder.remove_copies(None, Some(number)),
+            Some(number) => return Err(ExploreError::NoTry { explore: explore.id.clone(), number }.into()),
+        };
+        removed.map_err(|source| ExploreError::CannotRemove { source })?;
         Ok(true)
     }
 }
@@ -149,14 +167,14 @@ impl LocalClient {
                 self.start_explore(prompt, tries).await.map(ExploreReply::Started)
             }
             ExploreCommand::Cancel { explore, number } => {
-                self.live().explores.cancel(explore.as_deref(), number);
+                self.cancel_tries(explore.as_deref(), number).await?;
                 Ok(ExploreReply::Done)
             }
             ExploreCommand::Keep { explore, number } => {
                 self.keep_try(explore.as_deref(), number).await.map(ExploreReply::Kept)
             }
-            ExploreCommand::Remove { explore, number } => {
-                self.remove_tries(explore.as_deref(), number).await?;
+            ExploreCommand::Remove { explore, number, force } => {
+                self.remove_tries(explore.as_deref(), number, force).await?;
                 Ok(ExploreReply::Done)
             }
             ExploreCommand::Rank { explore } => {
@@ -176,20 +194,48 @@ impl LocalClient {
         Some((folder, record))
     }
 
-    async fn remove_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
+    async fn cancel_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
+        let report = self.find_explore(explore).await?;
+        if let Some(number) = number {
+            find_try(&report, number)?;
+        }
+        if self.live().explores.cancel(&report.id, number) {
+            return Ok(());
+        }
+        let explore = report.id.clone();
+        Err(match report.is_running() {
+            true if self.live().explores.report(&report.id).is_none() => {
+                ExploreError::RunsElsewhere { explore }
+            }
+            _ => ExploreError::NotRunning { explore, number },
+        }
+        .into())
+    }
+
+    async fn remove_tries(
+        &self,
+        explore: Option<&str>,
+        number: Option<u32>,
+        force: bool,
+    ) -> Result<(), EngineError> {
         let report = self.find_explore(explore).await?;
         self.live().explores.wait_for_end(&report).await;
         let Some((folder, _)) = self.explore_folder(&report.id) else { return Ok(()) };
         let lock = folder.lock().map_err(|source| ExploreError::CannotRemove { source })?;
         let _lock = lock.ok_or_else(|| ExploreError::Running { explore: report.id.clone() })?;
-        if let Some(number) = report.unfinished_keep {
+        // A keep may have begun, or ended, since it was found. From here on, it does not change.
+        let report = self.find_explore(Some(&report.id)).await?;
+        if let Some(number) = report.unfinished_keep.filter(|_| !force) {
             return Err(ExploreError::UnfinishedKeep { number }.into());
         }
-        if let Some(number) = number.filter(|number| !report.tries.iter().any(|one| one.number == *number)) {
-            return Err(ExploreError::NoTry { explore: report.id, number }.into());
+        if let Some(number) = number {
+            find_try(&report, number)?;
         }
         let env = self.spec().workspace.tool_context.env.clone();
-        let removed = on_other_thread(move || folder.remove_copies(&env, number)).await;
+        if force {
+            folder.remove_journal().map_err(|source| ExploreError::CannotRemove { source })?;
+        }
+        let removed = on_other_thread(move || folder.remove_copies(Some(&env), number)).await;
         Ok(removed.map_err(|source| ExploreError::CannotRemove { source })?)
     }
 }

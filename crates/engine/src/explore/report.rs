@@ -14,11 +14,13 @@ use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
 use super::explore_folder::ExploreFolder;
+use super::explore_record::TryEnd;
 use super::try_run::WORDS_CHARS;
 use super::{ExploreError, on_other_thread};
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
 use crate::reading::{EntryLines, read_lines};
+use crate::subagents::followed_run::RunEnd;
 
 /// The data of the entry that starts a try.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -160,6 +162,10 @@ impl LocalClient {
         for one in &tries {
             let lines = read_lines(self.live().session(), &one.entries).await?;
             let mut report = try_report(tree, one, &lines);
+            let end = folder.as_ref().and_then(|(_, record)| record.ends.get(&report.number).cloned());
+            if let Some(TryEnd { status, error }) = end {
+                (report.status, report.error) = (status, error);
+            }
             if is_elsewhere && report.status == TryStatus::Interrupted {
                 report.status = TryStatus::Running;
             }
@@ -206,16 +212,27 @@ impl LocalClient {
     /// The explore with this name; the latest one without a name.
     pub(super) async fn find_explore(&self, name: Option<&str>) -> Result<ExploreReport, EngineError> {
         let mut explores = self.explores().await?;
-        let found = match name {
-            None => explores.pop(),
-            Some(name) => explores.into_iter().rev().find(|explore| explore.id.starts_with(name)),
-        };
-        Ok(found.ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
+        if let Some(name) = name {
+            explores.retain(|explore| !name.is_empty() && explore.id.starts_with(name));
+            if explores.len() > 1 {
+                return Err(ExploreError::Ambiguous { name: name.to_owned(), count: explores.len() }.into());
+            }
+        }
+        Ok(explores.pop().ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
     }
 
     /// The folder of an explore for an operation that changes it.
     pub(super) fn require_folder(&self, id: &str, number: u32) -> Result<ExploreFolder, ExploreError> {
         self.explore_folder(id).map(|(folder, _)| folder).ok_or(ExploreError::NoCopy { number })
+    }
+}
+
+/// The status and the error of a try that ended like this.
+pub(super) fn try_end(end: RunEnd) -> (TryStatus, Option<String>) {
+    match end {
+        RunEnd::Completed => (TryStatus::Completed, None),
+        RunEnd::Cancelled => (TryStatus::Cancelled, None),
+        RunEnd::Failed(problem) => (TryStatus::Failed, Some(one_line(&problem, WORDS_CHARS))),
     }
 }
 
@@ -251,11 +268,7 @@ fn try_report(tree: &SessionTree, logged: &LoggedTry, lines: &EntryLines) -> Try
                         _ => {}
                     }
                 }
-                end = match reply.stop_reason.as_deref() {
-                    Some("error") => (TryStatus::Failed, reply.error.clone()),
-                    Some("aborted") => (TryStatus::Cancelled, None),
-                    _ => (TryStatus::Completed, None),
-                };
+                end = try_end(RunEnd::of_reply(reply));
             }
             MessageView::ToolResult(result) if result.is_error && tests.contains(&result.call_id) => {
                 report.tests_failed += 1;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use osier_agent::AgentHandle;
 use osier_model::CancellationToken;
 use osier_protocol::ClientEvent;
-use osier_protocol::explore::{ExploreReport, TryReport};
+use osier_protocol::explore::{ExploreReport, TryReport, TryStatus};
 
 /// See the module documentation.
 #[derive(Debug, Default)]
@@ -50,17 +50,19 @@ impl RunningExplores {
         }
     }
 
-    /// Cancels a try, or all. What has ended stays as it is.
-    pub(super) fn cancel(&self, explore: Option<&str>, number: Option<u32>) {
-        for (_, running) in
-            self.lock().iter().filter(|(id, _)| explore.is_none_or(|name| id.starts_with(name)))
-        {
-            for (at, cancel) in running.cancels.iter().enumerate() {
-                if number.is_none_or(|number| at + 1 == number as usize) {
-                    cancel.cancel();
-                }
-            }
-        }
+    /// Cancels a try of an explore, or all. Returns whether one of them runs here.
+    pub(super) fn cancel(&self, id: &str, number: Option<u32>) -> bool {
+        let Some(running) = self.lock().get(id).cloned() else { return false };
+        let report = running.report();
+        let is_meant = |one: &&TryReport| {
+            one.status == TryStatus::Running && number.is_none_or(|number| number == one.number)
+        };
+        let cancels = report
+            .tries
+            .iter()
+            .filter(is_meant)
+            .filter_map(|one| running.cancels.get(one.number as usize - 1));
+        cancels.map(CancellationToken::cancel).count() > 0
     }
 }
 

@@ -17,7 +17,7 @@ use osier_tree::{EntryKind, Place};
 use serde_json::json;
 
 use super::explore_folder::{ExploreFolder, FolderLock};
-use super::explore_record::ExploreRecord;
+use super::explore_record::{ExploreRecord, TryEnd};
 use super::project_copy::{BaseRepository, ProjectRoot};
 use super::running_explores::RunningExplore;
 use super::try_agent::TryCopy;
@@ -77,6 +77,7 @@ impl LocalClient {
             running: true,
             started: false,
             tries: count as u32,
+            ends: Default::default(),
             kept: None,
             removed: Default::default(),
         };
@@ -215,7 +216,9 @@ impl LocalClient {
         }
         // A try may have been kept in the meantime.
         let record = folder.record().unwrap_or(record);
-        if let Err(error) = folder.write_record(&ExploreRecord { running: false, ..record.clone() }) {
+        let end = |one: TryReport| (one.number, TryEnd { status: one.status, error: one.error });
+        let ends = running.report().tries.into_iter().map(end).collect();
+        if let Err(error) = folder.write_record(&ExploreRecord { running: false, ends, ..record.clone() }) {
             tracing::warn!(explore = record.id, %error, "cannot record the end of an explore");
         }
         drop(lock);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use osier_agent::AgentBudget;
 use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
-use osier_protocol::explore::TryStatus;
 use osier_protocol::{Client, ClientCommand, ClientEvent, EntryId, Prompt, PromptTiming};
 use osier_session::Cursor;
 use osier_tree::projection::preview::one_line;
@@ -17,9 +16,10 @@ use tokio::sync::Mutex;
 
 use super::on_other_thread;
 use super::project_copy::BaseRepository;
-use super::report::is_test;
+use super::report::{is_test, try_end};
 use super::running_explores::RunningExplore;
 use super::try_agent::{TryCopy, try_spec};
+use crate::followed_events::FollowedEvents;
 use crate::local_client::{LocalClient, error_chain};
 use crate::subagents::followed_run::{FollowedRun, RunEnd, RunObserver, UsageSoFar};
 use crate::subagents::record::call_label;
@@ -64,11 +64,7 @@ impl TryRun {
             report.tip_id = tip;
             report.activity = None;
             report.files_changed = files.unwrap_or(report.files_changed);
-            (report.status, report.error) = match end {
-                RunEnd::Completed => (TryStatus::Completed, None),
-                RunEnd::Cancelled => (TryStatus::Cancelled, None),
-                RunEnd::Failed(problem) => (TryStatus::Failed, Some(one_line(&problem, WORDS_CHARS))),
-            };
+            (report.status, report.error) = try_end(end);
         });
         // A tool that does not listen may still work, and its result belongs to the try.
         if let Some(client) = &self.client {
@@ -90,7 +86,8 @@ impl TryRun {
         let spec = on_other_thread(move || try_spec(&spec, tools, model, copy.as_ref())).await;
         let client = main.engine().start_agent(main.live(), self.cursor.clone(), &spec).await;
         let client = client.map_err(|error| error_chain(&error))?;
-        let attached = client.attach(None).await.map_err(|error| error.message)?;
+        let attached = FollowedEvents::attach(Arc::new(client.clone())).await;
+        let (_, events) = attached.map_err(|error| error.message)?;
         let cancel = self.cancel.clone();
         if cancel.is_cancelled() {
             return Ok(RunEnd::Cancelled);
@@ -107,7 +104,7 @@ impl TryRun {
             time_spent: Duration::ZERO,
             cancel: &cancel,
         };
-        Ok(run.follow(attached.events, self).await)
+        Ok(run.follow(events, self).await)
     }
 
     /// How many files differ from the start. `None` if that cannot be known.

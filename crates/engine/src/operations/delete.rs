@@ -5,14 +5,14 @@ use std::path::Path;
 use std::{fs, io};
 
 use osier_protocol::SessionRef;
-use osier_protocol::explore::StoredExplore;
-use osier_session::{ListResult, UnavailableStore};
+use osier_session::UnavailableStore;
 use osier_store::{DeleteResult, SessionFilter, StoreError};
 use osier_tree::projection::card::Card;
 use osier_tree::short_ids::has_prefix;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::operations::kept_files::KeptFiles;
 use crate::stored::card_key;
 
 /// The sessions that a deletion includes, each once.
@@ -162,11 +162,15 @@ impl Engine {
     /// has an ancestor that is left or was named, so that repeating the deletion finds it.
     pub async fn delete(&self, plan: &DeletePlan, force: bool) -> Result<DeleteReport, EngineError> {
         let mut report = DeleteReport { requested: plan.requested.clone(), ..DeleteReport::default() };
-        let listed = self.listed_stores(None).list(&SessionFilter::default()).await?;
+        let listed = match plan.sessions().any(|card| self.has_outputs(&card.id)) {
+            true => Some(self.listed_stores(None).list(&SessionFilter::default()).await?),
+            false => None,
+        };
+        let listed = listed.as_ref();
         let mut with_files: Vec<KeptFiles> =
             plan.missing.iter().map(|id| self.kept_files_of_missing(id)).collect();
         for card in &plan.named {
-            let files = self.kept_files(card, plan, &listed).await?;
+            let files = self.kept_files(card, plan, listed).await?;
             if self.delete_card(card, force, &mut report).await? {
                 with_files.push(files);
             }
@@ -180,7 +184,7 @@ impl Engine {
             match plan.has_ancestor(card, is_kept) {
                 true => report.kept.push((card.clone(), KeptReason::ParentKept)),
                 false => {
-                    let files = self.kept_files(card, plan, &listed).await?;
+                    let files = self.kept_files(card, plan, listed).await?;
                     if self.delete_card(card, force, &mut report).await? {
                         // Nothing names it any more if the process dies.
                         self.remove_kept_files(files, &mut report).await;
@@ -232,70 +236,11 @@ impl Engine {
         if force { store.delete_in_use(key).await } else { store.delete(key).await }
     }
 
-    /// What is kept for exactly this session. Copies of it in other files or stores have their own explores; long outputs belong
-    /// to all of them.
-    async fn kept_files(
-        &self,
-        card: &Card,
-        plan: &DeletePlan,
-        listed: &ListResult,
-    ) -> Result<KeptFiles, StoreError> {
-        let mut explores = Vec::new();
-        for explore in self.list_explores().into_iter().filter(|explore| *explore.session_id == *card.id) {
-            if self.leads_to(&explore.session, &card.store, card.file.as_deref().map(Path::new)).await? {
-                explores.push(explore);
-            }
-        }
-        let is_copy = |other: &Card| {
-            other.id == card.id
-                && !is_same(other, card)
-                && !plan.sessions().any(|planned| is_same(other, planned))
-        };
-        let has_copy = !listed.unavailable.is_empty() || listed.page.cards.iter().any(is_copy);
-        let has_outputs = !has_copy && self.is_original(card).await?;
-        Ok(KeptFiles { session: card.id.clone(), explores, has_outputs })
-    }
-
-    /// What an interrupted deletion left of a session that no longer exists.
-    fn kept_files_of_missing(&self, id: &str) -> KeptFiles {
-        let mut explores = self.list_explores();
-        explores.retain(|explore| *explore.session_id == *id);
-        // A session in a store that is not configured here only seems to be missing.
-        let has_outputs = explores.iter().all(|explore| self.store(&explore.session.store).is_some());
-        KeptFiles { session: id.to_owned(), explores, has_outputs }
-    }
-
-    /// Removes long tool outputs and copies of the project.
-    async fn remove_kept_files(&self, files: KeptFiles, report: &mut DeleteReport) {
-        let KeptFiles { session, explores, has_outputs } = files;
-        for explore in explores {
-            if let Err(error) = self.remove_orphaned_explore(&explore).await {
-                report.outputs_left.push((session.clone(), io::Error::other(error)));
-            }
-        }
-        self.remove_explore_leftovers();
-        let is_kept = report.kept.iter().any(|(kept, _)| kept.id == session);
-        if let Some(folder) = self.config().tool_outputs.as_deref().filter(|_| has_outputs && !is_kept)
-            && let Err(error) = osier_tools::remove_outputs(folder, &session)
-        {
-            report.outputs_left.push((session, error));
-        }
-    }
-
     /// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.
-    async fn is_original(&self, card: &Card) -> Result<bool, StoreError> {
+    pub(super) async fn is_original(&self, card: &Card) -> Result<bool, StoreError> {
         let by_id = SessionRef { store: card.store.as_str().into(), key: card.id.clone() };
         self.leads_to(&by_id, &card.store, card.file.as_deref().map(Path::new)).await
     }
-}
-
-/// What is stored for a session outside of it.
-#[derive(Debug)]
-struct KeptFiles {
-    session: String,
-    explores: Vec<StoredExplore>,
-    /// Long tool outputs that belong to no other session.
-    has_outputs: bool,
 }
 
 impl DeleteReport {
@@ -308,6 +253,6 @@ impl DeleteReport {
     }
 }
 
-fn is_same(card: &Card, other: &Card) -> bool {
+pub(super) fn is_same(card: &Card, other: &Card) -> bool {
     card.store == other.store && card.id == other.id && card.file == other.file
 }

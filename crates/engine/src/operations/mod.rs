@@ -9,6 +9,7 @@ pub(crate) mod export;
 mod export_html;
 pub(crate) mod fork;
 pub(crate) mod gc;
+mod kept_files;
 pub(crate) mod list;
 pub(crate) mod path;
 pub(crate) mod reading;

@@ -9,14 +9,14 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use osier_agent::{AgentBudget, AgentHandle};
 use osier_model::CancellationToken;
-use osier_protocol::{
-    Attached, Client, ClientCommand, ClientEvent, EventStream, Question, TurnOutcome, UserAnswer,
-};
+use osier_protocol::entry_view::AssistantView;
+use osier_protocol::{Client, ClientCommand, ClientEvent, Question, TurnOutcome, UserAnswer};
 use osier_tree::EntryKind;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::usage::{UsageTotals, entry_usage};
 use tokio::time::Instant;
 
+use crate::followed_events::FollowedEvents;
 use crate::local_client::LocalClient;
 
 /// How long a stopped agent may take to end. Then nobody waits for it any more; it ends when its tools and its model do.
@@ -25,8 +25,11 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(700);
 /// How long a command of a stopped agent may take to clean up. A canceled turn ends all its tasks within a second.
 pub(crate) const KILL_GRACE: Duration = Duration::from_millis(400);
 
+const FAILED: &str = "the agent failed";
+const CUT_OFF: &str = "the last reply reached the output limit of the model";
+
 /// How the agent ended.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum RunEnd {
     Completed,
     Failed(String),
@@ -39,6 +42,16 @@ impl RunEnd {
             RunEnd::Completed => "completed",
             RunEnd::Failed(_) => "failed",
             RunEnd::Cancelled => "cancelled",
+        }
+    }
+
+    /// How an agent ended whose last reply this is.
+    pub(crate) fn of_reply(reply: &AssistantView) -> RunEnd {
+        match reply.stop_reason.as_deref() {
+            Some("error") => RunEnd::Failed(reply.error.clone().unwrap_or_else(|| FAILED.to_owned())),
+            Some("aborted") => RunEnd::Cancelled,
+            Some("length") => RunEnd::Failed(CUT_OFF.to_owned()),
+            _ => RunEnd::Completed,
         }
     }
 }
@@ -110,7 +123,7 @@ pub(crate) struct FollowedRun<'a> {
 
 impl FollowedRun<'_> {
     /// Follows the agent until it is idle, or was stopped and does not end.
-    pub(crate) async fn follow(self, mut events: EventStream, observer: &mut impl RunObserver) -> RunEnd {
+    pub(crate) async fn follow(self, mut events: FollowedEvents, observer: &mut impl RunObserver) -> RunEnd {
         let FollowedRun { client, parent, asker, budget, time_spent, cancel } = self;
         let mut questions = PassedQuestions::new(parent, asker);
         let (mut stop, mut ended): (Option<RunEnd>, Option<RunEnd>) = (None, None);
@@ -125,10 +138,12 @@ impl FollowedRun<'_> {
         };
         tokio::pin!(timer);
         loop {
+            let is_behind = events.is_behind();
             let idle = async {
                 match ended {
-                    Some(_) => client.worker().wait_until_idle().await,
-                    None => std::future::pending().await,
+                    // What it missed tells how it ended.
+                    Some(_) if !is_behind => client.worker().wait_until_idle().await,
+                    _ => std::future::pending().await,
                 }
             };
             if stop.is_some() && give_up_at.is_none() {
@@ -148,15 +163,16 @@ impl FollowedRun<'_> {
                 }
                 () = wait_until(give_up_at) => break,
                 event = events.next() => match event {
-                    Some(event) => event,
-                    None => break,
+                    Ok(event) => event,
+                    Err(error) if ended.is_none() && stop.is_none() => return RunEnd::Failed(error.message),
+                    Err(_) => break,
                 },
                 () = questions.next_answer(client) => continue,
                 () = idle => {
                     // What was sent before it became idle.
-                    match events.next().now_or_never().flatten() {
-                        Some(event) => event,
-                        None => break,
+                    match events.next().now_or_never() {
+                        Some(Ok(event)) => event,
+                        _ => break,
                     }
                 }
             };
@@ -165,18 +181,6 @@ impl FollowedRun<'_> {
                 ClientEvent::TurnEnded { finished, error } => ended = Some(turn_end(finished, error, budget)),
                 ClientEvent::Asked { id, question, agent } => questions.pass_on(id, *question, agent),
                 ClientEvent::Answered { id, .. } => questions.withdraw(id),
-                ClientEvent::Lagged { .. } => match client.attach(None).await {
-                    Ok(Attached { state, events: again }) => {
-                        events = again;
-                        for open in state.open_questions {
-                            questions.pass_on(open.id, open.question, open.agent);
-                        }
-                        if !state.turn_running && ended.is_none() {
-                            ended = Some(RunEnd::Completed);
-                        }
-                    }
-                    Err(error) => return RunEnd::Failed(error.message),
-                },
                 event => observer.note(&event),
             }
             if stop.is_none()
@@ -221,13 +225,11 @@ pub(super) fn stop_agent(client: &LocalClient) {
 }
 
 fn turn_end(finished: Option<TurnOutcome>, error: Option<String>, budget: AgentBudget) -> RunEnd {
-    let error = || error.unwrap_or_else(|| "the agent failed".to_owned());
+    let error = || error.unwrap_or_else(|| FAILED.to_owned());
     match finished {
         Some(TurnOutcome::Done) => RunEnd::Completed,
         Some(TurnOutcome::Cancelled) => RunEnd::Cancelled,
-        Some(TurnOutcome::CutOff) => {
-            RunEnd::Failed("the last reply reached the output limit of the model".to_owned())
-        }
+        Some(TurnOutcome::CutOff) => RunEnd::Failed(CUT_OFF.to_owned()),
         Some(TurnOutcome::StepLimit) => match budget.max_turns {
             Some(turns) => RunEnd::Failed(format!("stopped after {turns} model calls, its budget")),
             None => RunEnd::Failed(error()),
@@ -285,5 +287,91 @@ impl<'a> PassedQuestions<'a> {
                 tracing::debug!(%error, "a question of a sub-agent is no longer open");
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "contract"))]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
+
+    use async_trait::async_trait;
+    use futures_util::stream;
+    use osier_protocol::client::AttachedState;
+    use osier_protocol::{
+        Attached, ClientError, CommandReply, EndedTurn, LogPosition, QueryAnswer, SessionQuery,
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::contract_engine::ContractEngine;
+
+    /// A client whose attachments are prepared.
+    #[derive(Debug)]
+    struct PreparedClient(Mutex<VecDeque<(AttachedState, Vec<ClientEvent>)>>);
+
+    #[async_trait]
+    impl Client for PreparedClient {
+        async fn send(&self, _: ClientCommand) -> Result<CommandReply, ClientError> {
+            panic!("a follower only attaches")
+        }
+
+        async fn query(&self, _: SessionQuery) -> Result<QueryAnswer, ClientError> {
+            panic!("a follower only attaches")
+        }
+
+        async fn attach(&self, _: Option<LogPosition>) -> Result<Attached, ClientError> {
+            let (state, events) = self.0.lock().unwrap().pop_front().unwrap();
+            Ok(Attached { state, events: stream::iter(events).chain(stream::pending()).boxed() })
+        }
+    }
+
+    #[derive(Debug, Default)]
+    struct UsageObserver(UsageSoFar);
+
+    impl RunObserver for UsageObserver {
+        fn note(&mut self, event: &ClientEvent) {
+            self.0.note(event);
+        }
+
+        fn usage(&self) -> UsageTotals {
+            self.0.total()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_follower_missed_counts_and_tells_how_the_turn_ended() {
+        let engine = ContractEngine::new().await;
+        let client = engine.connect().await.unwrap();
+        let reply = json!({ "type": "message", "id": "a", "parentId": null,
+            "timestamp": "2026-01-01T00:00:00.000Z", "message": {
+                "role": "assistant", "content": [], "provider": "scripted", "model": "scripted", "stopReason": "error",
+                "usage": { "input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15 },
+            } });
+        let entry = json!({ "type": "entry", "seq": 0, "id": "a", "draftId": null, "foreign": false, "entry": reply });
+        let lagged = ClientEvent::Lagged { missed: 1 };
+        let running = AttachedState { turn_running: true, ..AttachedState::default() };
+        let last_turn =
+            EndedTurn { finished: Some(TurnOutcome::Failed), error: Some("broken".to_owned()), revision: 1 };
+        let ended = AttachedState {
+            position: LogPosition { entries: 1, ..running.position },
+            last_turn: Some(last_turn),
+            ..AttachedState::default()
+        };
+        let attachments = [(running, vec![lagged]), (ended, vec![serde_json::from_value(entry).unwrap()])];
+        let prepared = Arc::new(PreparedClient(Mutex::new(attachments.into())));
+        let (_, events) = FollowedEvents::attach(prepared).await.unwrap();
+        let run = FollowedRun {
+            client: &client,
+            parent: &client.worker().handle(),
+            asker: String::new(),
+            budget: AgentBudget::default(),
+            time_spent: Duration::ZERO,
+            cancel: &CancellationToken::new(),
+        };
+        let mut observer = UsageObserver::default();
+        let end = run.follow(events, &mut observer).await;
+        assert!(matches!(&end, RunEnd::Failed(problem) if problem == "broken"), "{end:?}");
+        assert_eq!(observer.usage().total_tokens, 15);
     }
 }

@@ -5,8 +5,9 @@ use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_session::Session;
 
 use super::child::is_child;
+use super::followed_run::RunEnd;
 use super::record::TaskRecord;
-use super::task_run::{has_ended, read_child};
+use super::task_run::read_child;
 use crate::engine::Engine;
 use crate::live_sessions::LiveSession;
 
@@ -39,9 +40,12 @@ impl Engine {
         let record = TaskRecord::from_path(&panel.task_id, &path.entries);
         (panel.turns, panel.tool_calls, panel.usage) = (record.turns, record.tool_calls, usage);
         panel.started_at = record.first_time;
-        if has_ended(&record, &path) {
-            panel.status = "completed".to_owned();
+        if let Some(end) = record.end(&path) {
+            panel.status = end.status().to_owned();
             panel.ended_at = record.last_time;
+            if let RunEnd::Failed(problem) = end {
+                panel.error = Some(problem);
+            }
         }
         panel.summary = record.summary;
     }

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use osier_protocol::EntryLine;
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
+use osier_protocol::query::PathAnswer;
 use osier_tree::projection::preview::one_line;
 use serde_json::{Value, json};
+
+use super::followed_run::RunEnd;
 
 /// How many events the timeline of a task has at most. The first ones are dropped.
 const MAX_EVENTS: usize = 100;
@@ -32,6 +35,8 @@ pub(crate) struct TaskRecord {
     pub(crate) last_time: Option<i64>,
     /// How long the agent worked, in milliseconds.
     pub(crate) work_millis: i64,
+    /// What the last reply says about the end.
+    last_reply: Option<RunEnd>,
 }
 
 /// A call and whether it failed.
@@ -57,6 +62,7 @@ impl TaskRecord {
             match message {
                 MessageView::Assistant(reply) => {
                     record.turns += 1;
+                    record.last_reply = Some(RunEnd::of_reply(reply));
                     let mut text = String::new();
                     for block in &reply.blocks {
                         match block {
@@ -96,6 +102,11 @@ impl TaskRecord {
         record.events.drain(..record.events.len().saturating_sub(MAX_EVENTS));
         record.evidence = evidence(task_id, &finished);
         record
+    }
+
+    /// How the agent ended; `None` if it did not.
+    pub(super) fn end(&self, path: &PathAnswer) -> Option<RunEnd> {
+        self.last_reply.clone().filter(|_| !path.unfinished_turn)
     }
 
     /// The timeline with its start and its end.

@@ -8,8 +8,7 @@ use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::entry_view::{EntryContent, MessageView, ReplyBlockView};
 use osier_protocol::query::PathAnswer;
 use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, EventStream, Prompt, PromptTiming, QueryAnswer,
-    SessionQuery,
+    Client, ClientCommand, ClientError, ClientEvent, Prompt, PromptTiming, QueryAnswer, SessionQuery,
 };
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::subagents::TaskOutcome;
@@ -22,6 +21,7 @@ use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar};
 use super::record::{TaskRecord, call_label};
 use super::running_tasks::RegisteredTask;
 use crate::error::EngineError;
+use crate::followed_events::FollowedEvents;
 use crate::live_sessions::LiveSession;
 use crate::local_client::{LocalClient, error_chain};
 use crate::queries::answer_from_session;
@@ -116,7 +116,7 @@ impl TaskRun {
             return Ok(self.report(RunEnd::Cancelled, TaskRecord::default(), UsageTotals::default()));
         };
         let end = match events {
-            None => RunEnd::Completed,
+            None => None,
             Some(events) => {
                 let budget = batch.delegation.budget(&definition);
                 let asker = format!("{}: {}", task.agent_name(), task.title());
@@ -128,19 +128,22 @@ impl TaskRun {
                     time_spent: self.time_spent,
                     cancel,
                 };
-                run.follow(events, self).await
+                Some(run.follow(events, self).await)
             }
         };
         let text = |error: ClientError| error.message;
-        let entries = match client.query(SessionQuery::Path { limit: None }).await.map_err(text)? {
-            QueryAnswer::Path(path) => path.entries,
-            _ => Vec::new(),
+        let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.map_err(text)?
+        else {
+            return Err("the session of the task cannot be read".to_owned());
         };
+        let record = TaskRecord::from_path(&task.id, &path.entries);
+        // It ended before the process that started it died.
+        let end = end.or_else(|| record.end(&path)).unwrap_or(RunEnd::Completed);
         let usage = match client.query(SessionQuery::Usage).await.map_err(text)? {
             QueryAnswer::Usage { usage } => usage.session,
             _ => self.progress.usage.total(),
         };
-        Ok(self.report(end, TaskRecord::from_path(&task.id, &entries), usage))
+        Ok(self.report(end, record, usage))
     }
 
     /// Starts the agent. Returns its events, unless it ended before the process that started it died.
@@ -149,7 +152,7 @@ impl TaskRun {
         definition: &AgentDefinition,
         model: Arc<ModelInfo>,
         registered: &RegisteredTask,
-    ) -> Result<(LocalClient, Option<EventStream>), String> {
+    ) -> Result<(LocalClient, Option<FollowedEvents>), String> {
         let (batch, task) = (self.batch.clone(), self.task.clone());
         let engine = &batch.delegation.engine;
         let failed = |error: EngineError| error_chain(&error);
@@ -167,15 +170,15 @@ impl TaskRun {
         let client = engine.start_agent(&live, live.session().main_cursor(), &spec).await.map_err(failed)?;
         drop(live);
         registered.set_client(client.clone());
-        self.progress.started = Some(engine.now());
-        self.announce("running");
         let text = |error: ClientError| error.message;
-        let attached = client.attach(None).await.map_err(text)?;
+        let (_, events) = FollowedEvents::attach(Arc::new(client.clone())).await.map_err(text)?;
         let Some(command) = self.start_command(&client).await.map_err(text)? else {
             return Ok((client, None));
         };
+        self.progress.started = Some(engine.now());
+        self.announce("running");
         client.send(command).await.map_err(text)?;
-        Ok((client, Some(attached.events)))
+        Ok((client, Some(events)))
     }
 
     /// What its agent used in processes that died.
@@ -215,8 +218,8 @@ impl TaskRun {
         };
         let record = TaskRecord::from_path(&self.task.id, &path.entries);
         // What its batch says counts: its session does not tell that it was canceled.
-        let has_ended = has_ended(&record, &path).then_some(RunEnd::Completed);
-        self.report(recorded.or(has_ended).unwrap_or_else(interrupted), record, usage)
+        let end = recorded.or_else(|| record.end(&path)).unwrap_or_else(interrupted);
+        self.report(end, record, usage)
     }
 
     /// The command that starts or continues the agent. `None` if it ended before the process that started it died.
@@ -297,7 +300,7 @@ impl TaskRun {
         let started = self.progress.started;
         let ended = started.map(|_| self.batch.delegation.engine.now());
         // A task that ended in an earlier process has the times of its entries.
-        let is_earlier = started.is_none() || matches!(end, RunEnd::Completed);
+        let is_earlier = started.is_none();
         let (started, ended) = match self.progress.turns {
             0 if record.turns > 0 && is_earlier => (record.first_time, record.last_time),
             _ => (started, ended),
@@ -333,11 +336,6 @@ impl RunObserver for TaskRun {
     fn usage(&self) -> UsageTotals {
         self.progress.usage.total()
     }
-}
-
-/// Whether the agent of a task gave its answer.
-pub(super) fn has_ended(record: &TaskRecord, path: &PathAnswer) -> bool {
-    record.turns > 0 && !path.unfinished_turn
 }
 
 /// The path of the session of a task, and what the session used.

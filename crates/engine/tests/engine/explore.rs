@@ -503,12 +503,12 @@ async fn two_tries_are_compared_ranked_and_removed() {
     assert_eq!(ranking.order, [2, 1]);
     assert!(ranking.text.contains("simpler. Ends: 1"), "{}", ranking.text);
     assert_eq!(explorer.engine.engine.list_explores().len(), 1);
-    explorer.send(ExploreCommand::Remove { explore: None, number: Some(1) }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: Some(1), force: false }).await.unwrap();
     let stored = explorer.engine.engine.list_explores().remove(0);
     assert_eq!((stored.tries, stored.copies.as_slice()), (2, &[2][..]));
     let error = explorer.keep(1).await.unwrap_err();
     assert!(error.message.contains("removed"), "{error:?}");
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap();
     let stored = explorer.engine.engine.list_explores().remove(0);
     assert!(!stored.has_copies() && stored.tries == 2, "{stored:?}");
     // The branches stay, and what the tries changed is still known.
@@ -529,7 +529,7 @@ async fn copies_are_removed_also_without_git_and_again() {
     let explorer = Explorer::in_repository().await;
     explorer.explore("read a.txt", &["write a.txt first", ""]).await;
     let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
-    let remove = |number| explorer.send(ExploreCommand::Remove { explore: None, number });
+    let remove = |number| explorer.send(ExploreCommand::Remove { explore: None, number, force: false });
     // What the try changed cannot be found out any more.
     fs::remove_dir_all(folder.join("base.git/refs")).unwrap();
     for number in [Some(1), None, None, Some(1)] {
@@ -548,10 +548,10 @@ async fn a_removal_that_died_does_not_change_what_is_known_of_the_try() {
     let explorer = Explorer::in_repository().await;
     explorer.explore("read a.txt", &["write a.txt first", ""]).await;
     let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
-    explorer.send(ExploreCommand::Remove { explore: None, number: Some(1) }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: Some(1), force: false }).await.unwrap();
     // The process died in the middle of the copy.
     fs::create_dir_all(folder.join("1")).unwrap();
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap();
     let changed: Vec<usize> = explorer.reports().await[0].tries.iter().map(|one| one.files_changed).collect();
     assert_eq!(changed, [1, 0]);
 }
@@ -563,7 +563,7 @@ async fn a_copy_is_no_longer_one_before_its_files_are_deleted() {
     let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
     // The second copy cannot be moved away, so that removing ends before anything is deleted.
     fs::write(folder.join("2.removed"), "").unwrap();
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap_err();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap_err();
     assert_eq!(fs::read_to_string(folder.join("1.removed/a.txt")).unwrap(), "first");
     assert_eq!(explorer.engine.engine.list_explores()[0].copies, [2]);
     let error = explorer.keep(1).await.unwrap_err();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use futures_util::StreamExt;
-use osier_protocol::explore::{FileChangeKind, TryStatus};
+use osier_protocol::explore::{ExploreCommand, FileChangeKind, TryStatus};
 use osier_protocol::{Client, ClientCommand, ClientEvent, ErrorCode};
 use serde_json::json;
 
@@ -157,6 +157,15 @@ async fn a_keep_that_cannot_be_finished_stays_unfinished() {
     assert!(error.message.contains("d/e.txt"), "{error:?}");
     assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1));
     assert!(explorer.keep(2).await.is_err());
+    let remove = |force| explorer.send(ExploreCommand::Remove { explore: None, number: Some(2), force });
+    let error = remove(false).await.unwrap_err();
+    assert!(error.message.contains("--force"), "{error:?}");
+    let saved = fs::read(folder.join("keep.json")).unwrap();
+    remove(true).await.unwrap();
+    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
+    assert!(!folder.join("2").exists() && folder.join("1").exists());
+    assert_eq!(explorer.file("d"), "in the way");
+    fs::write(folder.join("keep.json"), saved).unwrap();
     fs::remove_file(explorer.project.join("d")).unwrap();
     assert!(explorer.keep(1).await.unwrap().kept);
     assert_eq!((explorer.file("c.txt"), explorer.file("d/e.txt")), ("first".into(), "deep".into()));
@@ -254,7 +263,7 @@ async fn files_of_all_kinds_are_kept_also_from_a_folder_of_the_project() {
 }
 
 #[tokio::test]
-async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
+async fn folders_that_became_files_and_the_longest_names_are_kept_and_taken_back() {
     let explorer = Explorer::in_repository().await;
     for (folder, file) in [("d", "a.txt"), ("d/deep", "b.txt"), ("e", "c.txt")] {
         fs::create_dir_all(explorer.project.join(folder)).unwrap();
@@ -271,8 +280,14 @@ async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
     fs::remove_file(copy.join("f")).unwrap();
     fs::create_dir(copy.join("f")).unwrap();
     fs::write(copy.join("f/g.txt"), "new\n").unwrap();
+    // The longest names that a file system allows.
+    let [first, second] = ["1", "2"].map(|end| "n".repeat(254) + end);
+    for name in [&first, &second] {
+        fs::write(copy.join(name), name).unwrap();
+    }
     let kept = explorer.keep(1).await.unwrap();
     assert!(kept.kept, "{kept:?}");
+    assert_eq!((explorer.file(&first), explorer.file(&second)), (first.clone(), second.clone()));
     assert_eq!((explorer.file("d"), explorer.file("f/g.txt")), ("a file\n".to_owned(), "new\n".to_owned()));
     assert_eq!(fs::read_link(explorer.project.join("e")).unwrap(), PathBuf::from("a.txt"));
     // The other try changed nothing.
@@ -282,4 +297,5 @@ async fn a_folder_that_became_a_file_or_a_link_is_kept_and_taken_back() {
     {
         assert_eq!(explorer.file(file), text);
     }
+    assert!(!explorer.project.join(first).exists() && !explorer.project.join(second).exists());
 }

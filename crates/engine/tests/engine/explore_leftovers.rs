@@ -65,7 +65,7 @@ async fn deleting_again_removes_the_copies_that_an_interrupted_deletion_left() {
     explorer.explore("answer x", &["", ""]).await;
     let (engine, id, file) = close_session(explorer).await;
     let stored = engine.engine.list_explores().remove(0);
-    assert!(!engine.engine.remove_orphaned_explore(&stored).await.unwrap(), "its session exists");
+    assert!(!engine.engine.remove_orphaned_explore(&stored, None).await.unwrap(), "its session exists");
     fs::remove_file(file).unwrap();
     let plan = engine.engine.plan_delete_with_missing(Vec::new(), &["other".to_owned()]).await.unwrap();
     engine.engine.delete(&plan, false).await.unwrap();
@@ -84,8 +84,12 @@ async fn the_copies_of_a_session_that_no_longer_exists_can_be_removed() {
     let (engine, _, file) = close_session(explorer).await;
     fs::remove_file(file).unwrap();
     let stored = engine.engine.list_explores().remove(0);
-    assert!(engine.engine.remove_orphaned_explore(&stored).await.unwrap());
-    assert!(!Path::new(&stored.folder).exists());
+    assert!(engine.engine.remove_orphaned_explore(&stored, Some(3)).await.is_err());
+    assert!(engine.engine.remove_orphaned_explore(&stored, Some(1)).await.unwrap());
+    let folder = Path::new(&stored.folder);
+    assert!(!folder.join("1").exists() && folder.join("2").exists(), "only the copy of this try");
+    assert!(engine.engine.remove_orphaned_explore(&stored, None).await.unwrap());
+    assert!(!folder.exists());
 }
 
 #[tokio::test]
@@ -106,6 +110,13 @@ async fn copies_of_tries_that_never_started_are_removed() {
     fs::create_dir_all(worktrees.join("abcd0002.removed/1")).unwrap();
     fs::create_dir_all(worktrees.join("abcd0003/1")).unwrap();
     fs::write(worktrees.join("abcd0003/lock"), "").unwrap();
+    let [old, new] = ["abcd0004.new", "abcd0005.new"].map(|name| worktrees.join(name));
+    for folder in [&old, &new] {
+        fs::create_dir_all(folder.join("1")).unwrap();
+        fs::write(folder.join("lock"), "").unwrap();
+    }
+    let two_hours = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    fs::File::open(&old).unwrap().set_modified(two_hours).unwrap();
     let listed: Vec<String> = explorer.engine.engine.list_explores().into_iter().map(|one| one.id).collect();
     assert_eq!(listed.len(), 2, "{listed:?}");
     let session = explorer.live.session().id().to_owned();
@@ -120,6 +131,8 @@ async fn copies_of_tries_that_never_started_are_removed() {
     assert!(!unstarted.exists(), "the next agent of the session removes it");
     let explorer = Explorer { engine, project, live, client };
     explorer.explore("answer x", &[""]).await;
+    assert!(new.exists() && !old.exists(), "another process may be creating the new one");
+    fs::remove_dir_all(new).unwrap();
     let mut left: Vec<_> =
         fs::read_dir(&worktrees).unwrap().flatten().map(|entry| entry.file_name()).collect();
     left.sort();

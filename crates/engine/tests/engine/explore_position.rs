@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use osier_engine::{AgentSpec, AppendContent, AppendRequest, EntryPlacement, KeepWhen, Workspace};
-use osier_protocol::explore::{ExploreCommand, TryStatus};
-use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
+use osier_engine::{
+    AgentSpec, AppendContent, AppendRequest, EngineConfig, EntryPlacement, KeepWhen, Workspace,
+};
+use osier_protocol::explore::{ExploreCommand, ExploreReply, TryStatus};
+use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, ErrorCode, QueryAnswer, SessionQuery};
 use osier_tools::{Tool, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::{EntryKind, Seq, SessionTree};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::explore::{Explorer, git, new_engine, spec};
+use crate::support::TestEngine;
 
 /// Whether an entry is in the branch of a try.
 fn is_in_try(tree: &SessionTree, seq: Seq) -> bool {
@@ -31,7 +34,7 @@ async fn the_conversation_goes_on_while_tries_run_and_its_end_stays_the_leaf() {
     explorer.send(ExploreCommand::Cancel { explore: None, number: None }).await.unwrap();
     while !matches!(events.next().await, Some(ClientEvent::Explore { report }) if !report.is_running()) {}
     // What needs the end of the explore waits for it.
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap();
     assert_eq!(explorer.leaf().as_ref(), Some(&leaf));
     let tree = explorer.live.session().tree();
     let seq = tree.find(&leaf).unwrap();
@@ -96,10 +99,12 @@ async fn the_leaf_returns_when_the_agent_of_a_canceled_try_has_ended() {
     let tree = explorer.live.session().tree();
     assert!(is_in_try(&tree, tree.leaf().unwrap()));
     deaf.may_end.notify_one();
-    explorer.send(ExploreCommand::Remove { explore: None, number: None }).await.unwrap();
+    explorer.send(ExploreCommand::Remove { explore: None, number: None, force: false }).await.unwrap();
     let tree = explorer.live.session().tree();
     assert!(tree.same_place(tree.leaf(), tree.find(&start)));
     assert!(!explorer.engine.engine.list_explores()[0].running);
+    // The log only has the result of a call.
+    assert_eq!(explorer.reports().await[0].tries[0].status, TryStatus::Cancelled);
 }
 
 /// A session in this folder whose process died when it had started two tries. Returns its id, and where they started.
@@ -147,4 +152,42 @@ async fn after_a_crash_the_next_append_continues_from_the_start_of_the_tries() {
         let start = tree.find(&start).unwrap();
         assert!(tree.heads().ancestors(Some(leaf)).any(|seq| seq == start), "{of_command}");
     }
+}
+
+#[tokio::test]
+async fn canceling_says_if_nothing_was_canceled_and_means_the_latest_explore() {
+    let explorer = Explorer::in_repository().await;
+    let cancel = |explore: Option<&str>, number| {
+        explorer.send(ExploreCommand::Cancel { explore: explore.map(str::to_owned), number })
+    };
+    let code = |result: Result<_, ClientError>| result.map(|_: ExploreReply| ()).unwrap_err().code;
+    assert_eq!(code(cancel(None, None).await), ErrorCode::Usage, "there is none");
+    let first = explorer.start("hang", &["", ""]).await.unwrap().id;
+    let second = explorer.start("hang", &["", ""]).await.unwrap().id;
+    for wrong in ["", "nothing"] {
+        assert_eq!(code(cancel(Some(wrong), None).await), ErrorCode::Usage);
+    }
+    assert_eq!(code(cancel(None, Some(3)).await), ErrorCode::Usage);
+    cancel(None, None).await.unwrap();
+    // Waits for the end of the second explore.
+    while explorer
+        .send(ExploreCommand::Remove { explore: Some(second.clone()), number: None, force: false })
+        .await
+        .is_err()
+    {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(code(cancel(None, None).await), ErrorCode::TaskNotRunning);
+    assert!(explorer.reports().await[0].is_running(), "the first one goes on");
+    // Another engine stands for another process.
+    let other = TestEngine::in_folder(
+        explorer.engine.folder.path(),
+        EngineConfig::clone(explorer.engine.engine.config()),
+    );
+    let live = other.open(explorer.live.session().id()).await;
+    let client = other.engine.connect(&live, &spec(&other, &explorer.project)).await.unwrap();
+    let command = ExploreCommand::Cancel { explore: Some(first.clone()), number: None };
+    let error = client.send(ClientCommand::Explore(command)).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::SessionBusy);
+    cancel(Some(&first), None).await.unwrap();
 }

@@ -20,7 +20,11 @@ struct DeadProcess {
 }
 
 async fn dead_process() -> DeadProcess {
-    let tasks = json!([{ "prompt": "answer one" }, { "prompt": "answer two" }, { "prompt": "answer three" }]);
+    dead_process_with("answer one").await
+}
+
+async fn dead_process_with(first: &str) -> DeadProcess {
+    let tasks = json!([{ "prompt": first }, { "prompt": "answer two" }, { "prompt": "answer three" }]);
     let mut run = Delegation::start(config(), &tasks).await;
     run.until_end().await;
     let before = run.batches().await.remove(0);
@@ -310,4 +314,28 @@ async fn a_task_that_the_user_canceled_does_not_run_again_after_a_crash() {
     let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
     assert_eq!(statuses, ["cancelled", "completed"]);
     assert_eq!(std::fs::read(&file).unwrap(), content);
+}
+
+#[tokio::test]
+async fn a_task_whose_last_reply_was_cut_off_failed_also_after_a_crash() {
+    for resumes in [true, false] {
+        let DeadProcess { engine, id, before, first } = dead_process_with("long one").await;
+        let panel = &before.task_panels[0];
+        assert_eq!(panel.status, "failed");
+        let live = engine.open(&id).await;
+        let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+        let interrupted = batches(&client).await.remove(0).task_panels.remove(0);
+        assert_eq!((&interrupted.status, &interrupted.error), (&panel.status, &panel.error));
+        let mut events = client.attach(None).await.unwrap().events;
+        let command = match resumes {
+            true => ClientCommand::Resume,
+            false => ClientCommand::prompt("answer something else"),
+        };
+        client.send(command).await.unwrap();
+        while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+        let after = batches(&client).await.remove(0).task_panels.remove(0);
+        assert_eq!((&after.status, &after.error), (&panel.status, &panel.error));
+        let file = engine.find(panel.session_id.as_deref().unwrap()).await.opened.file.unwrap();
+        assert_eq!(std::fs::read(file).unwrap(), first);
+    }
 }

@@ -9,6 +9,7 @@ use osier_engine::{AgentSpec, KeepWhen, LiveSession, LocalClient, SubagentConfig
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{
     CancellationToken, ContentBlock, DeltaStream, Message, Model, ModelError, ModelInfo, Price, Request,
+    StopReason,
 };
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::{
@@ -65,6 +66,7 @@ fn reply(request: &Request) -> ScriptedTurn {
             ScriptedTurn::new().call("call_1", "task", &json!({ "tasks": tasks })).usage(100, 10)
         }
         "answer" => ScriptedTurn::reply(rest).usage(10, 5),
+        "long" => ScriptedTurn::reply(rest).stop(StopReason::Length).usage(10, 5),
         "fail" => ScriptedTurn::new().fail(broken()),
         "break" => ScriptedTurn::reply("I begin, and then").fail(broken()),
         "fail-later" => ScriptedTurn::new().call("f", "ls", &json!({ "path": "." })).usage(10, 5),

@@ -70,10 +70,14 @@ fn parse(words: &str) -> Option<ParsedWords> {
         }
         "stop" | "remove" => {
             let (explore, rest) = split_id(rest);
+            let (rest, force) = match rest.strip_suffix("--force").filter(|_| first == "remove") {
+                Some(rest) => (rest.trim(), true),
+                None => (rest, false),
+            };
             let number = if rest.is_empty() { None } else { Some(number(rest)?) };
             match first {
                 "stop" => ExploreCommand::Cancel { explore, number },
-                _ => ExploreCommand::Remove { explore, number },
+                _ => ExploreCommand::Remove { explore, number, force },
             }
         }
         count => {
@@ -147,13 +151,23 @@ mod tests {
         let (map, list) = ((Some("a"), Some("use a map")), (Some("a"), Some("use a list")));
         assert_eq!((prompt.text.as_str(), options), ("find --fast it's", vec![map, list, map]));
         assert_eq!(send("keep 2"), Some(ExploreCommand::Keep { explore: None, number: 2 }));
-        assert_eq!(send("remove"), Some(ExploreCommand::Remove { explore: None, number: None }));
+        assert_eq!(
+            send("remove"),
+            Some(ExploreCommand::Remove { explore: None, number: None, force: false })
+        );
+        assert_eq!(
+            send("remove 1 --force"),
+            Some(ExploreCommand::Remove { explore: None, number: Some(1), force: true })
+        );
         assert_eq!(send("stop 2"), Some(ExploreCommand::Cancel { explore: None, number: Some(2) }));
         assert!(matches!(parse("compare 1 2"), Some(ParsedWords::Compare(None, 1, 2))));
         let id = || Some("12345678".to_owned());
         assert_eq!(send("keep 12345678 2"), Some(ExploreCommand::Keep { explore: id(), number: 2 }));
         assert_eq!(send("rank 12345678"), Some(ExploreCommand::Rank { explore: id() }));
-        assert_eq!(send("remove 12345678"), Some(ExploreCommand::Remove { explore: id(), number: None }));
+        assert_eq!(
+            send("remove 12345678 --force"),
+            Some(ExploreCommand::Remove { explore: id(), number: None, force: true })
+        );
         assert!(
             matches!(parse("compare 12345678 1 3"), Some(ParsedWords::Compare(explore, 1, 3)) if explore == id())
         );

@@ -262,8 +262,8 @@ fn handle_ctrl_c(state: &mut UiState, warned: bool) -> Vec<Action> {
 fn cancel_work(state: &mut UiState) -> Vec<Action> {
     state.activity.stopping = true;
     let mut actions = Vec::new();
-    if state.activity.explore.is_some() {
-        let cancel = ExploreCommand::Cancel { explore: None, number: None };
+    if let Some(report) = &state.activity.explore {
+        let cancel = ExploreCommand::Cancel { explore: Some(report.id.clone()), number: None };
         actions = send_command(ClientCommand::Explore(cancel), CommandPurpose::Mark);
     }
     actions.extend(send_command(ClientCommand::Cancel, CommandPurpose::Cancel));

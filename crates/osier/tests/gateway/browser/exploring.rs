@@ -192,6 +192,10 @@ async fn tries_are_stopped_and_their_copies_removed() {
     }
     page.wait(&format!("{STATUS} === 'canceled,canceled'")).await;
     page.click_part(&button("Remove the copies")).await;
+    page.browser.click("dialog.ask button.cancel").await;
+    page.wait(&format!("{STATUS} === 'canceled,canceled'")).await;
+    page.click_part(&button("Remove the copies")).await;
+    page.browser.click("dialog.ask button.dangerous").await;
     page.wait("document.querySelector('.explore-result').textContent.includes('Removed')").await;
     page.wait(&format!("!{}", button("Remove the copies"))).await;
 }
