@@ -321,7 +321,8 @@ mod tests {
         }
 
         async fn attach(&self, _: Option<LogPosition>) -> Result<Attached, ClientError> {
-            let (state, events) = self.0.lock().unwrap().pop_front().unwrap();
+            let mut prepared = self.0.lock().expect("no test panics while it holds the lock");
+            let (state, events) = prepared.pop_front().expect("one attachment is prepared for each call");
             Ok(Attached { state, events: stream::iter(events).chain(stream::pending()).boxed() })
         }
     }
