@@ -42,7 +42,7 @@ use crate::floats::FloatBox;
 use crate::piece::Piece;
 use crate::rendered::RenderedEntries;
 use crate::text::{Line, width};
-use crate::theme::{ColorDepth, Theme};
+use crate::theme::{ColorDepth, ColorRole, Theme};
 use crate::transcript::RenderOptions;
 use history::ScreenHistory;
 
@@ -393,6 +393,9 @@ impl<W: Write> Screen<W> {
             }
         }
         debug_assert!(width(&line.plain()) <= self.columns.max(1));
+        if line.fill == Some(ColorRole::SelectedBg) && self.theme.inverts_selection() {
+            out.push_str(&format!("\x1b[7m{}\x1b[0m", " ".repeat(self.columns.saturating_sub(line.width()))));
+        }
         out
     }
 }

@@ -174,6 +174,11 @@ impl Theme {
         color.is_supported_by(self.color_depth) && (!is_change || color.keeps_hue(self.color_depth))
     }
 
+    /// Whether a selected row is inverted, because the terminal cannot show its background. Its rest cannot be filled then.
+    pub(crate) fn inverts_selection(&self) -> bool {
+        self.color_depth == ColorDepth::Sixteen && !self.shows_background(ColorRole::SelectedBg)
+    }
+
     /// The escape sequence that fills the rest of a row with a background; empty if the terminal cannot show it.
     pub fn fill(&self, role: ColorRole) -> String {
         let is_shown = self.shows_background(role);

@@ -481,6 +481,17 @@ fn a_link_is_written_for_the_terminal_and_a_filled_row_is_erased_with_its_backgr
     assert!(bytes.contains("\x1b[48;5;236m\x1b[K\x1b[0m"), "{bytes:?}");
 }
 
+#[test]
+fn a_selected_row_is_inverted_to_its_end_with_sixteen_colors() {
+    let line = Line::styled(ColorRole::Text, "one").filled(ColorRole::SelectedBg);
+    let painted = |depth| {
+        let theme = Theme::dark().with_color_depth(depth);
+        Screen::new(Vec::<u8>::new(), theme, 6, 5).paint(&line)
+    };
+    assert_eq!(painted(ColorDepth::Sixteen), "\x1b[7mone\x1b[0m\x1b[7m   \x1b[0m");
+    assert!(!painted(ColorDepth::Palette256).contains("   "));
+}
+
 fn float(row: usize, column: usize, text: &str) -> FloatBox {
     let lines: Vec<Line> = text.lines().map(|line| Line::styled(ColorRole::Text, line)).collect();
     let width = lines.iter().map(Line::width).max().unwrap_or(0);
