@@ -21,7 +21,10 @@ pub(crate) async fn take_turn(pictures: &Pictures<'_>, model: &ModelServer) {
     browser.wait_until("document.querySelector('.queued')").await;
     pictures.take("queued").await;
     pictures
-        .show("document.querySelector('#queue > button').click()", "!document.querySelector('.queued')")
+        .show(
+            "document.querySelector('#queue > button').click()",
+            "!document.querySelector('.queued') && document.querySelector('#prompt').value !== ''",
+        )
         .await;
     browser.evaluate("document.querySelector('#prompt').value = ''").await;
     reply.text("error.");
@@ -45,7 +48,7 @@ async fn start_session(pictures: &Pictures<'_>) {
     pictures.browser.click("#new-session").await;
     pictures.browser.wait_until("document.querySelector('dialog').open").await;
     pictures.browser.click("dialog button.primary").await;
-    let is_open = "document.querySelector('.empty h2') && document.querySelector('#model').value !== ''";
+    let is_open = "document.body.dataset.session && document.querySelector('.empty h2') && document.querySelector('#model').value !== ''";
     pictures.browser.wait_until(is_open).await;
 }
 
@@ -84,8 +87,11 @@ pub(crate) async fn take_delegation(pictures: &Pictures<'_>, model: &ModelServer
     reply.text("Three files call it, and it is not documented yet.");
     reply.end("stop");
     browser.wait_until(NO_TURN).await;
-    let open = "document.querySelectorAll('.kind-subagent_result .timeline').forEach((part) => (part.open = true)); document.querySelector('.entry.kind-subagent_batch').scrollIntoView()";
-    pictures.show(open, "document.querySelector('.timeline[open]')").await;
+    // The card may still be drawn anew.
+    let open =
+        "document.querySelectorAll('.kind-subagent_result .timeline').forEach((part) => (part.open = true))";
+    browser.wait_until(&format!("({open}, document.querySelector('.timeline[open]'))")).await;
+    browser.evaluate("document.querySelector('.entry.kind-subagent_batch').scrollIntoView()").await;
     pictures.take("cards").await;
 }
 

@@ -196,6 +196,9 @@ async fn a_silent_connection_is_given_up() {
     page.show(&session).await;
     page.wait("document.querySelectorAll('.row').length === 1").await;
     page.watch_socket().await;
+    // While an answer is on its way, no other is asked for.
+    page.evaluate("window.answers = 0; window.socket.addEventListener('message', () => window.answers++); document.dispatchEvent(new Event('visibilitychange'))").await;
+    page.wait("window.answers > 0").await;
     let clock = "const now = performance.now.bind(performance); window.later = 0; performance.now = () => now() + window.later;";
     page.evaluate(clock).await;
     tunnel.silence();
