@@ -3,12 +3,11 @@
 //! A batch has an end whatever happens to its tasks. After the death of the process, `resume` runs only the tasks that did
 //! not end.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use osier_agent::{AgentDefinition, AgentHandle};
-use osier_model::{CancellationToken, ModelInfo};
+use osier_agent::AgentHandle;
+use osier_model::CancellationToken;
 use osier_protocol::ClientEvent;
 use osier_session::Session;
 use osier_tools::{ToolContext, ToolOutcome};
@@ -18,14 +17,10 @@ use osier_tree::projection::usage::UsageTotals;
 use osier_tree::{EntryId, EntryKind};
 use serde_json::{Map, Value, json};
 
-use super::TASK_TOOL;
-use super::followed_run::RunEnd;
+use super::batch_task::{Agents, BatchTask, TITLE_CHARS};
 use super::task_run::{TaskReport, TaskRun};
 use super::task_tools::{Delegation, TaskArgument};
 use crate::local_client::error_chain;
-
-/// The length of a task's title, in characters.
-const TITLE_CHARS: usize = 80;
 
 /// How much of an answer is stored while other tasks run, in bytes.
 const UPDATE_SUMMARY: usize = 1_000;
@@ -43,7 +38,7 @@ pub(super) struct Batch {
     /// The call that delegated the tasks.
     pub(super) call: String,
     entry: EntryId,
-    tasks: Vec<Arc<BatchTask>>,
+    pub(super) tasks: Vec<Arc<BatchTask>>,
     pub(super) cancel: CancellationToken,
     max_bytes: usize,
     /// What is stored of the tasks that have ended, while others run.
@@ -55,48 +50,6 @@ struct LeftBatch {
     batch: Batch,
     /// The content of its result, if it has one.
     result: Option<Value>,
-}
-
-/// A task of a batch.
-#[derive(Debug, Clone)]
-pub(super) struct BatchTask {
-    pub(super) id: String,
-    order: u64,
-    /// The task as the batch stores it.
-    stored: Value,
-    pub(super) prompt: String,
-    pub(super) session_id: String,
-    /// The agent that does it, or why there is none.
-    pub(super) agent: Result<(AgentDefinition, Arc<ModelInfo>), String>,
-}
-
-impl BatchTask {
-    pub(super) fn agent_name(&self) -> &str {
-        self.stored["agent"].as_str().unwrap_or_default()
-    }
-
-    pub(super) fn title(&self) -> String {
-        one_line(self.stored["title"].as_str().unwrap_or(&self.prompt), TITLE_CHARS)
-    }
-
-    /// How it ended in an earlier process, unless it completed: then its session has the answer.
-    pub(super) fn recorded_end(&self) -> Option<RunEnd> {
-        match self.stored["status"].as_str()? {
-            "failed" => Some(RunEnd::Failed(self.stored["error"].as_str().unwrap_or("it failed").to_owned())),
-            "cancelled" => Some(RunEnd::Cancelled),
-            _ => None,
-        }
-    }
-
-    /// A row of the results.
-    pub(super) fn outcome(&self, status: &str) -> TaskOutcome {
-        TaskOutcome::default()
-            .with("id", json!(self.id))
-            .with("sortOrder", json!(self.order))
-            .with("status", json!(status))
-            .with("title", json!(self.title()))
-            .with("goal", json!(self.prompt))
-    }
 }
 
 impl Batch {
@@ -330,45 +283,6 @@ impl Batch {
         self.agent.update_batch(&self.entry, status, json!({})).await
     }
 
-    /// Which tools the agents of the batch had, and why.
-    fn routes(&self) -> Vec<Value> {
-        let mut seen = BTreeSet::new();
-        let agents = self.tasks.iter().filter_map(|task| task.agent.as_ref().ok());
-        let distinct = agents.filter(|(definition, _)| seen.insert(definition.name.clone()));
-        distinct.flat_map(|(definition, _)| self.agent_routes(definition)).collect()
-    }
-
-    fn agent_routes(&self, definition: &AgentDefinition) -> Vec<Value> {
-        let of_parent = self.delegation.tools.specs();
-        let is_sandboxed = self.agent.approvals().sandboxed;
-        let is_wanted =
-            |tool: &str| definition.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool));
-        let route = |tool: &str, allowed: bool, reason: &str| {
-            let runtime = if tool == "bash" && is_sandboxed { "sandbox" } else { "host" };
-            json!({
-                "agent": definition.name, "toolName": tool, "requestedRuntime": runtime,
-                "chosenRuntime": allowed.then_some(runtime), "reason": reason, "allowed": allowed,
-            })
-        };
-        let own = of_parent.iter().map(|spec| match is_wanted(&spec.name) {
-            true => route(&spec.name, true, "the agent and its parent have it"),
-            false => route(&spec.name, false, "the agent does not have it"),
-        });
-        let missing =
-            definition.tools.iter().flatten().filter(|tool| {
-                tool.as_str() != TASK_TOOL && of_parent.iter().all(|spec| spec.name != **tool)
-            });
-        let missing: Vec<Value> =
-            missing.map(|tool| route(tool, false, "its parent does not have it")).collect();
-        let delegates = self.delegation.may_delegate(definition);
-        let task = match delegates {
-            true => route(TASK_TOOL, true, "nesting is allowed"),
-            false => route(TASK_TOOL, false, "the agent does not have it, or tasks are nested too deep"),
-        };
-        let backtrack = route("backtrack", false, "sub-agents never backtrack");
-        own.chain(missing).chain([task, backtrack]).collect()
-    }
-
     /// The panel of a task.
     pub(super) fn panel(&self, task: &BatchTask, outcome: &TaskOutcome) -> TaskPanel {
         task_panel(&self.id, &task.id, task.order, &task.stored, outcome)
@@ -379,38 +293,6 @@ impl Batch {
         self.delegation.running.set_panel(&self.id, panel.clone());
         let (batch_id, call) = (self.id.clone(), self.call.clone());
         self.agent.send_event(ClientEvent::SubagentTask { batch_id, call, panel: Box::new(panel) });
-    }
-}
-
-/// The agents that exist now, and the model of the delegating agent.
-struct Agents {
-    known: Vec<AgentDefinition>,
-    model: Arc<ModelInfo>,
-    models: crate::model_catalog::ModelCatalog,
-}
-
-impl Agents {
-    async fn load(delegation: &Delegation, agent: &AgentHandle) -> Result<Agents, osier_agent::AgentError> {
-        let library = delegation.config.library.clone();
-        let known = tokio::task::spawn_blocking(move || library.find_all().0).await.unwrap_or_default();
-        let model = agent.model_choice().await?.model;
-        Ok(Agents { known, model, models: delegation.spec.workspace.models.clone() })
-    }
-
-    /// The agent with this name and its model. `Err` is a text for the model.
-    fn choose(&self, name: &str) -> Result<(AgentDefinition, Arc<ModelInfo>), String> {
-        let Some(definition) = self.known.iter().find(|agent| agent.name == name) else {
-            let names: Vec<&str> = self.known.iter().map(|agent| agent.name.as_str()).collect();
-            return Err(format!("there is no agent `{name}`; the agents are {}", names.join(", ")));
-        };
-        let model = match &definition.model {
-            None => self.model.clone(),
-            Some(model) => self
-                .models
-                .usable_model(model)
-                .map_err(|reason| format!("the agent `{name}` cannot use its model {model}: {reason}"))?,
-        };
-        Ok((definition.clone(), model))
     }
 }
 

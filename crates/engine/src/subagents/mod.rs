@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `task_tools.rs` | the tool `task`, in front of the other tools of an agent |
 //! | `batch.rs` | the tasks of one call: the entries of the batch, the results for the model |
+//! | `batch_task.rs` | one task of a batch as it is stored; the agents and models that tasks can have |
+//! | `routes.rs` | which tools the agents of a batch had, and why |
 //! | `task_run.rs` | one task: starts its agent and reports how it ended |
 //! | `followed_run.rs` | follows an agent that works for another one: passes on questions, watches the budget |
 //! | `child.rs` | the session and the agent of a task |
@@ -12,10 +14,12 @@
 //! | `running_tasks.rs` | the tasks that run now, for clients that steer or cancel them |
 
 mod batch;
+mod batch_task;
 mod child;
 pub(crate) mod followed_run;
 mod left_tasks;
 pub(crate) mod record;
+mod routes;
 pub(crate) mod running_tasks;
 mod task_run;
 pub(crate) mod task_tools;

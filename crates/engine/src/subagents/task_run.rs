@@ -15,7 +15,8 @@ use osier_tree::projection::subagents::TaskOutcome;
 use osier_tree::projection::usage::UsageTotals;
 use serde_json::{Value, json};
 
-use super::batch::{Batch, BatchTask};
+use super::batch::Batch;
+use super::batch_task::BatchTask;
 use super::child::is_child;
 use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar};
 use super::record::{TaskRecord, call_label};
