@@ -3,7 +3,7 @@
 use osier_model::scripted::ScriptedTurn;
 use serde_json::{Value, json};
 
-use crate::support::TestProgram;
+use crate::support::{TestProgram, types};
 
 #[tokio::test]
 async fn junk_is_answered_and_changes_nothing() {
