@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use osier_model::{
-    AssistantMessage, CacheRetention, CancellationToken, Delta, Message, ModelInfo, ReplyDraft, Request,
+    Api, AssistantMessage, CacheRetention, CancellationToken, Delta, Message, ModelInfo, ReplyDraft, Request,
     StopReason, TokenUsage,
 };
 use osier_protocol::ClientEvent;
@@ -146,6 +146,11 @@ impl AgentContext {
 }
 
 impl Worker {
+    /// How the model that writes summaries is reached.
+    pub async fn summary_api(&self) -> Result<Api, AgentError> {
+        Ok(self.agent.summarizer(&CancellationToken::new()).await?.model.api)
+    }
+
     /// Asks the model that writes summaries something else, without the conversation. Returns its answer and its full name.
     pub async fn ask_model(
         &self,

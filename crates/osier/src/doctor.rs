@@ -72,8 +72,11 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     checks.extend(terminal::checks());
     checks.push(sandbox::check(&home));
     checks.extend(extensions::check(&home).await);
-    checks.extend(store::checks(&home).await);
-    checks.push(log::check(&home));
+    let stores = store::checks(&home).await;
+    // A home folder that cannot be created has no log either.
+    let has_home = home.folder.exists() || stores.iter().all(|check| check.status != CheckStatus::Fail);
+    checks.extend(stores);
+    checks.extend(has_home.then(|| log::check(&home)));
     let mut out = OutputWriter::new();
     if args.json {
         out.json(&checks)?;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{IncomingLine, InvalidRpcRequest, RpcRequest};
@@ -82,7 +82,8 @@ struct OpenSessions {
 }
 
 /// Serves a client until it closes the input or the output, or until `stop` is set. At the end of the input, commands that
-/// run are answered; those that take too long are canceled first. The engine stays open, and turns go on.
+/// run are answered; those that take too long are canceled first. Then turns that run are canceled, and their events are
+/// written. The engine stays open.
 pub async fn serve(
     config: RpcConfig,
     input: impl AsyncRead + Send + Unpin,
@@ -112,10 +113,13 @@ pub async fn serve(
         () = server.follow_requests(requested, &quit) => {}
         () = stop.cancelled() => {}
     }
+    // A client that does not read its lines ends with the process.
+    let _ = timeout(CANCEL_TIMEOUT, server.end_turns()).await;
     server.stop_events();
     alongside.abort_all();
-    if !stop.is_cancelled() {
-        server.output.flush().await;
+    match stop.is_cancelled() {
+        true => drop(timeout(CANCEL_TIMEOUT, server.output.flush()).await),
+        false => server.output.flush().await,
     }
     Ok(())
 }
@@ -265,6 +269,13 @@ impl RpcServer {
         };
         // What cannot be canceled ends with the process.
         let _ = timeout_at(end.stop_at, futures_util::future::join(canceling, run)).await;
+    }
+
+    /// Cancels the turns that run, and waits until their events are written.
+    async fn end_turns(&self) {
+        let sessions = self.all_sessions();
+        let ending = sessions.iter().map(|session| session.end_turn());
+        futures_util::future::join_all(ending).await;
     }
 
     async fn run_alongside<R: AsyncRead + Unpin>(

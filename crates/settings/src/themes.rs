@@ -76,5 +76,5 @@ fn unknown_theme(name: &str, home: &Home) -> String {
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let meant = closest_name(name, &known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
     let folder = home.display_path(&home.folder.join("themes"));
-    format!("unknown theme {name}; {meant}Themes are {}, and files in {folder}", known.join(", "))
+    format!("unknown theme {name}; {meant}themes are {}, and files in {folder}", known.join(", "))
 }

@@ -53,7 +53,8 @@ impl Lease {
 
 impl fmt::Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.entry.as_deref().unwrap_or("the start of the session");
+        // The first turn of a session starts before its first entry.
+        let place = self.entry.as_deref().or(self.branch.as_deref()).unwrap_or("the start of the session");
         write!(f, "{} is running a turn at {place}", self.holder())
     }
 }

@@ -118,7 +118,7 @@ fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
         "b",
         60,
         expect![[r#"
-            No common ancestor
+            Common ancestor: the start of the session
             a                            │ b
             00000001: 1 message, 0 toke… │ 00000003: 1 message, 0 toke…
                                          │
@@ -287,4 +287,26 @@ fn files_listed_in_a_branch_summary_do_not_count_for_its_branch() {
     assert_eq!(compared.right.modified_files, ["c.rs"]);
     assert_eq!(compared.right.read_files, ["a.rs"]);
     assert_eq!(compared.modified_by_both, Vec::<String>::new());
+}
+
+#[test]
+fn entries_on_one_path_are_not_two_branches() {
+    let script = ScriptedSession::run(BRANCHES);
+    for (left, right, expected) in [
+        ("Files work.", "The database is slow.", false),
+        ("Files work.", "Two ways.", true),
+        ("Two ways.", "The database is slow.", true),
+        ("Two ways.", "Two ways.", true),
+        ("root", "Two ways.", true),
+    ] {
+        assert_eq!(compared(&script, left, right).is_on_one_path(), expected, "{left} and {right}");
+    }
+}
+
+#[test]
+fn a_title_keeps_the_quotes_of_the_prompt() {
+    let script = ScriptedSession::run(r#"say go; reply ok; say write "a b"; move ok; say "all of it""#);
+    let compared = compared(&script, r#"write "a b""#, r#""all of it""#);
+    assert_eq!(compared.left.title(), r#"write "a b""#);
+    assert_eq!(compared.right.title(), r#""all of it""#);
 }

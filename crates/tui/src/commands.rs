@@ -28,6 +28,8 @@ mod tour;
 mod tree;
 mod undo;
 
+use osier_protocol::query::PromptCommand;
+
 use crate::completion::CompletionItem;
 use crate::msg::Action;
 use crate::state::UiState;
@@ -124,6 +126,18 @@ pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
     }
     show_error(state, &format!("unknown command /{name}; {}", suggestion(name)));
     Some(Vec::new())
+}
+
+/// Why a prompt is not sent without the terminal: it names a command that exists only there, or not at all.
+pub fn command_problem(text: &str, prompt_commands: &[PromptCommand]) -> Option<String> {
+    let name = text.strip_prefix('/').filter(|rest| is_command(rest))?.split_whitespace().next()?;
+    if name.starts_with("skill:") || prompt_commands.iter().any(|command| command.name == name) {
+        return None;
+    }
+    Some(match named_in(text) {
+        Some(_) => format!("/{name} is a command of the terminal; run `osier` and type it there"),
+        None => format!("unknown command /{name}; to send it to the model, put a space before it"),
+    })
 }
 
 /// The command of Osier that a text names.

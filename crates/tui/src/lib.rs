@@ -60,7 +60,7 @@ mod window;
 
 pub use app::run;
 pub use clock::LocalClock;
-pub use commands::command_names;
+pub use commands::{command_names, command_problem};
 pub use error::{TuiError, error_chain, join_causes};
 pub use host::{
     ConnectionStatus, Host, OpenedSession, SessionListing, SessionSearchResult, SettingChange, UiSetup,

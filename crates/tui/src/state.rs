@@ -25,6 +25,8 @@ use crate::view;
 pub struct UiConfig {
     /// The working directory in display form.
     pub directory: String,
+    /// The host of the gateway, if the session is on one.
+    pub gateway: Option<String>,
     /// The user's home folder, which is displayed as `~`.
     pub home: Option<String>,
     /// What Escape pressed twice opens.

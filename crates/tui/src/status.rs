@@ -17,7 +17,7 @@ const BAR_COLUMNS: usize = 8;
 /// The longest name of a git branch that is shown.
 const MAX_BRANCH_CHARS: usize = 40;
 
-/// The status line: directory, model, context usage, cost, position in the tree, session.
+/// The status line: host of the gateway, directory, model, context usage, cost, position in the tree, session.
 pub(crate) fn status_line(state: &UiState) -> Line {
     let facts = &state.status;
     let directory = match &facts.git_branch {
@@ -42,6 +42,7 @@ pub(crate) fn status_line(state: &UiState) -> Line {
     let mut pieces = vec![
         (11, Line::styled(Style::from(ColorRole::Warn).bold(), problem)),
         (12, Line::styled(Style::from(ColorRole::Accent).bold(), &task)),
+        (7, Line::styled(ColorRole::Accent, state.config.gateway.as_deref().unwrap_or_default())),
         (4, Line::styled(ColorRole::Dim, &directory)),
         (9, Line::styled(ColorRole::Text, &model)),
         (

@@ -60,7 +60,7 @@ impl TourStep {
                 "4/5 Compare: open the tree with `alt+t` and press `alt+c` on two rows of different branches."
             }
             TourStep::Done => {
-                "5/5 Both branches, side by side. Nothing was lost on the way: every entry stays in the session. `/tour` ends the tour, `/resume` opens your sessions."
+                "5/5 Both branches, side by side. Nothing was lost on the way: every entry stays in the session. Press `esc` twice; then `/tour` ends the tour, and `/resume` opens your sessions."
             }
         }
     }

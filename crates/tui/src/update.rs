@@ -248,7 +248,8 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     for OpenQuestion { id, question, agent } in asked {
         actions.extend(events::show_question(state, id, question, agent));
     }
-    if unfinished && !running {
+    // A prompt that waited for the connection continues the conversation.
+    if unfinished && !running && state.unanswered.is_empty() {
         let line = Line::styled(ColorRole::Warn, "The last turn did not finish; /retry continues it");
         pieces.push(Piece::spaced_notice(vec![line]));
     }

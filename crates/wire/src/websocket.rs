@@ -27,6 +27,8 @@ use crate::transport::{CountedStream, IncomingFrame, MAX_SERVER_FRAME, ReceivedB
 pub struct WebSocketConnector {
     /// `ws://` or `wss://`, with the path of the WebSocket.
     url: String,
+    /// The address as the user gave it, for messages.
+    address: String,
     /// Sent in the header of the request, never in the URL.
     token: Option<String>,
 }
@@ -39,7 +41,28 @@ impl fmt::Debug for WebSocketConnector {
 
 impl WebSocketConnector {
     pub fn new(url: impl Into<String>, token: Option<String>) -> WebSocketConnector {
-        WebSocketConnector { url: url.into(), token }
+        let url = url.into();
+        WebSocketConnector { address: url.clone(), url, token }
+    }
+
+    #[must_use]
+    pub fn with_token(self, token: Option<String>) -> WebSocketConnector {
+        WebSocketConnector { token, ..self }
+    }
+
+    #[must_use]
+    pub fn shown_as(self, address: &str) -> WebSocketConnector {
+        WebSocketConnector { address: address.to_owned(), ..self }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Whether something listens there. Nothing is sent.
+    pub async fn check_reachable(&self) -> Result<(), ClientError> {
+        let reached = connect_tcp(self.request()?.uri()).await;
+        reached.map(drop).map_err(|error| connect_error(&self.address, error))
     }
 
     fn request(&self) -> Result<Request, ClientError> {
@@ -48,7 +71,7 @@ impl WebSocketConnector {
             .url
             .as_str()
             .into_client_request()
-            .map_err(|error| invalid(format!("cannot connect to {}: {error}", self.url)))?;
+            .map_err(|error| invalid(format!("cannot connect to {}: {error}", self.address)))?;
         if let Some(token) = &self.token {
             let mut header = HeaderValue::try_from(format!("Bearer {token}"))
                 .map_err(|_| invalid("the token has characters that are not allowed".to_owned()))?;
@@ -66,11 +89,11 @@ impl Connector for WebSocketConnector {
             .max_message_size(Some(MAX_SERVER_FRAME))
             .max_frame_size(Some(MAX_SERVER_FRAME));
         let (request, received) = (self.request()?, ReceivedBytes::default());
-        let socket = connect_tcp(request.uri()).await.map_err(|error| connect_error(&self.url, error))?;
+        let socket = connect_tcp(request.uri()).await.map_err(|error| connect_error(&self.address, error))?;
         let socket = CountedStream::new(socket, received.clone());
         match client_async_tls_with_config(request, socket, Some(limits), None).await {
             Ok((socket, _)) => Ok(Transport::websocket(socket).with_received(received)),
-            Err(error) => Err(connect_error(&self.url, error)),
+            Err(error) => Err(connect_error(&self.address, error)),
         }
     }
 }

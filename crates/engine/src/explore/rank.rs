@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use osier_model::Api;
 use osier_protocol::EntryLine;
 use osier_protocol::entry_view::{EntryContent, MessageView};
 use osier_protocol::explore::{ExploreReport, TryRanking, TryReport};
@@ -46,6 +47,10 @@ impl LocalClient {
         let diffs = self.diffs(&report).await;
         for ((one, said), diff) in report.tries.iter().zip(conversations).zip(diffs) {
             describe(&mut prompt, one, &said.answer, diff.as_deref());
+        }
+        if self.worker().summary_api().await? == Api::Offline {
+            let reason = "the built-in model cannot rank; choose another one with /model or --model";
+            return Err(ExploreError::CannotRank { reason: reason.to_owned() }.into());
         }
         let asked = self.worker().ask_model(SYSTEM_PROMPT, prompt, "ranking").await;
         let (text, model) =

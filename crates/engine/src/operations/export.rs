@@ -146,9 +146,12 @@ impl ExportFile {
             return Err(EngineError::FileExists { path: path.to_owned() });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // The error of a temporary file names that file.
+        let failed = |source| EngineError::CannotWrite { path: path.to_owned(), source };
+        folder.metadata().map_err(failed)?;
         match tempfile::Builder::new().prefix(".osier-").tempfile_in(folder) {
             Ok(file) => Ok(ExportFile { file: BufWriter::new(file), path: path.to_owned() }),
-            Err(source) => Err(EngineError::CannotWrite { path: path.to_owned(), source }),
+            Err(source) => Err(failed(source.kind().into())),
         }
     }
 

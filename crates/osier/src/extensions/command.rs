@@ -46,9 +46,9 @@ enum ExtensionsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show what an extension needs, and where its code uses it
+    /// Show what an extension needs, and where its code uses it, also of a file that is not installed; runs nothing
     Info {
-        /// Name or file
+        /// Name, file or folder
         name: String,
         /// Print as JSON
         #[arg(long)]
@@ -162,6 +162,14 @@ impl ExtensionRow {
         ExtensionRow { name: extension_name(&source.path), path: source.path, origin, state, manifest, error }
     }
 
+    /// A file that `-e` could load. Nothing of it runs.
+    async fn not_installed(path: PathBuf, home: &Home) -> ExtensionRow {
+        let source = ExtensionSource { path, origin: ExtensionOrigin::CommandLine };
+        let row = ExtensionRow::new(source, true, home).await;
+        let state = if row.error.is_some() { row.state } else { "not installed" };
+        ExtensionRow { origin: "not installed", state, ..row }
+    }
+
     fn summary(&self) -> String {
         let needs = self.manifest.as_ref().map(ExtensionManifest::description);
         match (&self.error, needs.as_deref()) {
@@ -212,8 +220,21 @@ async fn list(json: bool, home: &Home) -> Result<ExitCode> {
 
 async fn info(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
     let mut rows = Vec::new();
-    for (source, is_on) in find_extensions(name, home)? {
-        rows.push(ExtensionRow::new(source, is_on, home).await);
+    match find_extensions(name, home) {
+        Ok(found) => {
+            for (source, is_on) in found {
+                rows.push(ExtensionRow::new(source, is_on, home).await);
+            }
+        }
+        Err(unknown) => {
+            let files = PackageContents::read(&home::cwd()?.join(name)).extensions;
+            if files.is_empty() {
+                return Err(unknown);
+            }
+            for path in files {
+                rows.push(ExtensionRow::not_installed(path, home).await);
+            }
+        }
     }
     let mut out = OutputWriter::new();
     if json {
@@ -271,6 +292,8 @@ fn is_package(package: &PackageRecord, name: &str) -> bool {
         || Path::new(name).canonicalize().is_ok_and(|path| path == package.folder)
         || contents().name.as_deref() == Some(name)
         || package.folder.file_name().is_some_and(|folder| folder == name)
+        // A file that was added has the name of its extension.
+        || (!package.folder.is_dir() && extension_name(&package.folder) == name)
 }
 
 async fn add(source: &str, yes: bool, scripts: bool, home: &Home) -> Result<ExitCode> {

@@ -42,10 +42,12 @@ pub(super) async fn run(args: Args, home: Home, address: &str) -> Result<ExitCod
     }
     print_theme_problems(&home);
     let first = Prompt::typed(args.words.join(" "));
-    let setup = ui_setup(&args, &home, &opened.info, first);
+    let gateway = gateway_url::host(address).to_owned();
+    let setup = ui_setup(&args, &home, &opened.info, Some(&gateway), first);
     let (new_session, connection) = (open_target::new_session(&args), watch_connection(&engine));
     let client = opened.client.clone();
-    let host = Arc::new(TerminalHost::remote(Arc::new(engine), connection, new_session, home, opened));
+    let host =
+        Arc::new(TerminalHost::remote(Arc::new(engine), gateway, connection, new_session, home, opened));
     let code = run_interface(client, host.clone(), setup).await?;
     if let Ok(Some(id)) = tokio::time::timeout(EXIT_TIMEOUT, host.resumable_id()).await {
         print_resume_command(&format!("osier --connect {address} --resume {id}"));
@@ -62,8 +64,9 @@ async fn open_session(args: &Args, home: &Home, address: &str) -> Result<(Remote
              use https, or an ssh tunnel",
         );
     }
-    let token = gateway_token::find(args, home, &url).await?;
-    let connector = Arc::new(WebSocketConnector::new(&url, token));
+    let connector = WebSocketConnector::new(&url, None).shown_as(address);
+    let token = gateway_token::find(args, home, &url, &connector).await?;
+    let connector = Arc::new(connector.with_token(token));
     let engine = RemoteEngine::connect(connector, RemoteOptions::default()).await?;
     check_access(&engine).await?;
     let target = open_target::remote_target(args, &engine).await?;

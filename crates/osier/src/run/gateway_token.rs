@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use osier_gateway::GatewayToken;
+use osier_wire::WebSocketConnector;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::oneshot;
 
@@ -20,7 +21,12 @@ use crate::running_gateway;
 const MAX_FILE: u64 = 4096;
 
 /// The token; `None` if the user gives an empty one.
-pub(super) async fn find(args: &Args, home: &Home, url: &str) -> Result<Option<String>> {
+pub(super) async fn find(
+    args: &Args,
+    home: &Home,
+    url: &str,
+    gateway: &WebSocketConnector,
+) -> Result<Option<String>> {
     if let Some(file) = &args.token_file {
         return read_file(file).map(Some);
     }
@@ -32,7 +38,10 @@ pub(super) async fn find(args: &Args, home: &Home, url: &str) -> Result<Option<S
     if is_own && own.is_file() {
         return read_file(&own).map(Some);
     }
-    ask(url).await
+    if std::io::stdin().is_terminal() {
+        gateway.check_reachable().await?;
+    }
+    ask(gateway.address()).await
 }
 
 fn read_file(path: &Path) -> Result<String> {

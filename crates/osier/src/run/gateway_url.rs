@@ -33,6 +33,12 @@ pub(super) fn websocket_url(text: &str) -> Result<String> {
     Ok(format!("{scheme}://{host}{folder}{SOCKET_PATH}"))
 }
 
+/// The host of a gateway, with its port if the URL has one.
+pub(super) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}
+
 /// Whether nobody on a network can read a connection to a URL.
 pub(super) fn is_private(url: &str) -> bool {
     url.starts_with("wss://") || local_port(url).is_some()
@@ -69,6 +75,12 @@ mod tests {
         for wrong in ["box", "ftp://box", "http://", "http:///ws"] {
             assert!(websocket_url(wrong).unwrap_err().to_string().contains("not the URL"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_host_has_its_port() {
+        assert_eq!(host("http://127.0.0.1:7433"), "127.0.0.1:7433");
+        assert_eq!(host("wss://team.example/osier"), "team.example");
     }
 
     #[test]

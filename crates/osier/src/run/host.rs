@@ -43,6 +43,8 @@ pub(super) struct TerminalHost {
     /// Sessions that `/new` creates.
     new_session: NewSessionOptions,
     connection: Option<ConnectionStatus>,
+    /// The host of the gateway.
+    gateway: Option<String>,
     state: Mutex<HostState>,
 }
 
@@ -64,12 +66,20 @@ impl TerminalHost {
     ) -> TerminalHost {
         let OpenedSession { info, client } = opened;
         let state = Mutex::new(HostState { home: Arc::new(home), session: info, client });
-        TerminalHost { engine: engine.clone(), local: Some(engine), new_session, connection: None, state }
+        TerminalHost {
+            engine: engine.clone(),
+            local: Some(engine),
+            new_session,
+            connection: None,
+            gateway: None,
+            state,
+        }
     }
 
     /// The host of an engine on another machine.
     pub(super) fn remote(
         engine: Arc<dyn EngineClient>,
+        gateway: String,
         connection: ConnectionStatus,
         new_session: NewSessionOptions,
         home: Home,
@@ -77,7 +87,8 @@ impl TerminalHost {
     ) -> TerminalHost {
         let OpenedSession { info, client } = opened;
         let state = Mutex::new(HostState { home: Arc::new(home), session: info, client });
-        TerminalHost { engine, local: None, new_session, connection: Some(connection), state }
+        let (connection, gateway) = (Some(connection), Some(gateway));
+        TerminalHost { engine, local: None, new_session, connection, gateway, state }
     }
 
     fn state(&self) -> MutexGuard<'_, HostState> {
@@ -128,7 +139,7 @@ impl TerminalHost {
         let (info, client) = (opened.info, opened.client);
         let held = output_writer::take_held_notices();
         let notices = held.iter().chain(&info.notices).map(|text| sanitize_line(text)).collect();
-        let config = ui_config(&home, &info);
+        let config = ui_config(&home, &info, self.gateway.as_deref());
         let (editor_text, keeps_turn) = (info.editor_text.clone(), info.is_task_of_left);
         *self.state() = HostState { home: Arc::new(home), session: info, client: client.clone() };
         Ok(Some(SwitchedSession { client, config, keeps_turn, editor_text, notices }))
@@ -226,7 +237,7 @@ impl TerminalHost {
             let problems = themes::load(&home).problems;
             notice += &problems.iter().map(|problem| format!("; {problem}")).collect::<String>();
         }
-        let config = ui_config(&home, &self.session());
+        let config = ui_config(&home, &self.session(), self.gateway.as_deref());
         Ok(SettingChange { notice: sanitize_line(&notice), theme: load_theme(&home), config })
     }
 

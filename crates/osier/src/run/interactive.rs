@@ -43,7 +43,7 @@ async fn run_session(args: Args, home: Home) -> Result<ExitCode> {
     let first = prompt::compose_prompt(&args.words, &prepared.setup.workspace.tool_context).await?;
     let session = prepared.open().await.map_err(local_engine_error)?;
     let (info, home) = (session.info(), session.setup.home.clone());
-    let setup = ui_setup(&args, &home, &info, first);
+    let setup = ui_setup(&args, &home, &info, None, first);
     let client: Arc<dyn Client> = Arc::new(session.client);
     let opened = OpenedSession { info, client: client.clone() };
     let host = Arc::new(TerminalHost::local(engine.clone(), open_target::new_session(&args), home, opened));
@@ -68,9 +68,15 @@ pub(super) fn print_theme_problems(home: &Home) {
     }
 }
 
-pub(super) fn ui_setup(args: &Args, home: &Home, session: &SessionInfo, first: Prompt) -> UiSetup {
+pub(super) fn ui_setup(
+    args: &Args,
+    home: &Home,
+    session: &SessionInfo,
+    gateway: Option<&str>,
+    first: Prompt,
+) -> UiSetup {
     UiSetup {
-        config: ui_config(home, session),
+        config: ui_config(home, session, gateway),
         theme: load_theme(home),
         ask_background: asks_background(home),
         first_prompt: Some(first).filter(|prompt| !prompt.is_empty()),

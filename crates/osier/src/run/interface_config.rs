@@ -25,10 +25,11 @@ pub(super) fn asks_background(home: &Home) -> bool {
 }
 
 /// The configuration of the interface for a session.
-pub(super) fn ui_config(home: &Home, session: &SessionInfo) -> UiConfig {
+pub(super) fn ui_config(home: &Home, session: &SessionInfo, gateway: Option<&str>) -> UiConfig {
     let screen = &home.settings.screen;
     UiConfig {
         directory: sanitize_line(&home.display_path(Path::new(&session.cwd))),
+        gateway: gateway.map(sanitize_line),
         home: home.user.clone(),
         double_escape: screen.double_escape,
         tree_filter: screen.tree_filter,

@@ -32,6 +32,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use osier_engine::KeepWhen;
 use osier_local_engine::{LocalEngine, LocalEngineOptions};
+use osier_protocol::Client;
 
 pub(crate) use self::args::Args;
 use self::args::{FrontEnd, OutputMode, RpcProtocol};
@@ -130,6 +131,14 @@ async fn print_session(
     }
     let session = prepared.open().await.map_err(local_engine_error)?;
     extensions.check(session.client.live().session()).await?;
+    // Piped text before it makes it part of a text.
+    let typed = args.words.join(" ");
+    if typed.starts_with('/') && prompt.text.starts_with('/') {
+        let client: &dyn Client = &session.client;
+        if let Some(problem) = osier_tui::command_problem(&typed, &client.commands().await?) {
+            return Err(usage_error(problem));
+        }
+    }
     let terminal = std::io::stdout().is_terminal();
     let options = print::PrintOptions {
         mode,

@@ -10,7 +10,9 @@ use anyhow::Result;
 use futures_util::FutureExt;
 use osier_engine::{AnswerFilter, FollowedEvents, Session};
 use osier_local_engine::LocalSession;
-use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, Prompt, PromptTiming, TurnOutcome};
+use osier_protocol::{
+    Client, ClientCommand, ClientEvent, CommandReply, ExtensionEvent, Prompt, PromptTiming, TurnOutcome,
+};
 
 use super::args::OutputMode;
 use super::progress_lines::{self, DeniedCalls};
@@ -157,7 +159,11 @@ impl<'f> Printer<'f> {
             }
         }
         self.denied.handle_event(event, self.options.home);
-        let is_notice = matches!(event, ClientEvent::Notice { .. } | ClientEvent::Extension(_));
+        let is_notice = match event {
+            // In JSON mode, it is an event on standard output.
+            ClientEvent::Extension(ExtensionEvent::Notify { .. }) => self.options.mode == OutputMode::Text,
+            event => matches!(event, ClientEvent::Notice { .. } | ClientEvent::Extension(_)),
+        };
         if let Some(line) = progress_lines::progress_line(event, self.options.home)
             .filter(|_| self.options.progress || is_notice)
         {

@@ -46,7 +46,9 @@ pub(crate) fn extension_line(event: &ExtensionEvent) -> Option<String> {
             let place = stack.first().map(|place| format!(" ({place})")).unwrap_or_default();
             Some(one_line(&format!("Extension error ({extension_path}): {error}{place}"), MAX_EXTENSION_TEXT))
         }
-        ExtensionEvent::Log { text, .. } => Some(sanitize(text).into_owned()),
+        ExtensionEvent::Log { text, .. } | ExtensionEvent::Notify { message: text, .. } => {
+            Some(sanitize(text).into_owned())
+        }
         _ => None,
     }
 }

@@ -63,7 +63,7 @@ enum TokenCommand {
 #[derive(Debug, clap::Args)]
 struct LinkArgs {
     /// URL of the gateway; by default, that of the one that runs on this machine
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
     url: Option<String>,
     /// Port of the gateway on this machine
     #[arg(long, conflicts_with = "url")]
@@ -153,6 +153,15 @@ fn format_lifetime(lifetime: Duration) -> String {
     whole.map_or_else(String::new, |(unit, name)| format!("{}{name}", seconds / unit))
 }
 
+/// The URL of a gateway, which a browser opens.
+fn parse_url(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match host.is_some_and(|host| host.starts_with(|first: char| first.is_alphanumeric() || first == '[')) {
+        true => Ok(text.to_owned()),
+        false => Err("give a URL with http:// or https://, such as http://127.0.0.1:7433".to_owned()),
+    }
+}
+
 fn parse_lifetime(text: &str) -> Result<Duration, String> {
     let wrong = || "give a number and s, m, h or d, such as 90m; at most 365d".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
@@ -171,6 +180,16 @@ fn parse_lifetime(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_is_for_a_browser() {
+        for url in ["http://127.0.0.1:7433", "https://box.example/osier/", "http://[::1]:7433"] {
+            assert_eq!(parse_url(url), Ok(url.to_owned()));
+        }
+        for wrong in ["ftp://x", "box.example", "http://", "https:///x", "ws://box", ""] {
+            assert!(parse_url(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_lifetime_is_a_number_and_a_unit() {

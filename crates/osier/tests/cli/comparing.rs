@@ -46,7 +46,7 @@ fn branches_are_shown_side_by_side() {
             changed:                                                   │
               map.rs                                                   │
             $ compare s.jsonl root
-            No common ancestor
+            Common ancestor: the start of the session
             [fast]                                                     │ no messages
             0000000b: 6 messages, 330 tokens, $0.330                   │ root: 0 messages, 0 tokens, $0
                                                                        │

@@ -206,7 +206,7 @@ fn unusable_home_folder_is_a_failure() {
         .into_iter()
         .map(|home| {
             let run_output = env.command().env("OSIER_HOME", home).arg("doctor").output().unwrap();
-            lines_of_areas(&CommandOutput::from_output(run_output), &["store"])
+            lines_of_areas(&CommandOutput::from_output(run_output), &["store", "log"])
         })
         .collect();
     expect![[r#"

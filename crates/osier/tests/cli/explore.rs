@@ -71,7 +71,8 @@ fn tries_are_listed_compared_kept_and_removed() {
     assert_eq!(env.read("notes.txt"), b"hello\n");
     assert_eq!((env.read("a.txt"), env.read("new.txt")), (b"changed\n".to_vec(), b"new\n".to_vec()));
     let ranked = explore(&env, &["rank", id]);
-    assert_eq!(ranked.code, 0, "{ranked}");
+    assert_eq!((ranked.code, ranked.out.as_str()), (1, ""), "{ranked}");
+    assert!(ranked.err.contains("cannot rank the tries: the built-in model cannot rank"), "{ranked}");
     let kept = explore(&env, &["keep", id, "2"]);
     assert!(kept.out.starts_with("Kept try 2 instead of try 1; "), "{kept}");
     assert_eq!(explore(&env, &["remove", id, "1"]).code, 0);

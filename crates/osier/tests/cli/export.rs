@@ -161,3 +161,11 @@ fn title_falls_back_to_summary_and_first_words() {
     env.ok("rename s.jsonl Name");
     assert!(env.ok("export s.jsonl").starts_with("# Name\n"));
 }
+
+#[test]
+fn a_missing_folder_is_reported_without_the_name_of_a_temporary_file() {
+    let env = TestEnv::with(TALK);
+    let error = env.fails(1, "export s.jsonl -o nowhere/x.html");
+    assert!(error.contains("nowhere/x.html: No such file or directory"), "{error}");
+    assert!(!error.contains(".osier-"), "{error}");
+}

@@ -64,6 +64,24 @@ fn piped_input_is_part_of_the_prompt() {
 }
 
 #[test]
+fn a_command_of_the_terminal_and_an_unknown_one_are_not_sent_to_the_model() {
+    let env = TestEnv::new();
+    for (prompt, problem) in [
+        ("/undo", "/undo is a command of the terminal; run `osier`"),
+        ("/compare 1 2", "/compare is a command of the terminal"),
+        ("/nosuch x", "unknown command /nosuch; to send it to the model, put a space before it"),
+    ] {
+        let output = env.args(&["--model", "offline", "-p", prompt]);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{output}");
+        assert!(output.err.contains(problem), "{output}");
+    }
+    assert_eq!(env.json("list"), serde_json::json!([]), "nothing is stored");
+    for prompt in [" /nosuch x", "/usr/bin is a folder"] {
+        assert_eq!(env.args(&["--model", "offline", "-p", prompt]).code, 0, "{prompt}");
+    }
+}
+
+#[test]
 fn files_named_with_an_at_sign_are_attached_in_every_mode() {
     let server = ModelServer::new();
     let env = server.env();

@@ -55,9 +55,10 @@ fn a_command_runs_in_json_mode_and_starts_no_turn() {
 }
 
 #[test]
-fn a_command_runs_in_print_mode_and_prints_nothing() {
+fn a_command_runs_in_print_mode_and_its_notification_is_no_answer() {
     let finished = greeter().run(&["-p", "/hello you"]);
-    assert_eq!((finished.code, finished.out.as_str(), finished.err.as_str()), (0, "", ""));
+    let shown = "hello you ! in print, ui false\n";
+    assert_eq!((finished.code, finished.out.as_str(), finished.err.as_str()), (0, "", shown));
 }
 
 #[test]

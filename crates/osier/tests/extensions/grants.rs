@@ -81,6 +81,20 @@ fn info_says_what_an_extension_needs_and_where() {
 }
 
 #[test]
+fn a_file_that_is_not_installed_can_be_inspected_without_running_it() {
+    let folder = ExtensionFolder::new();
+    folder.write("new/runner.ts", RUNNER);
+    let path = folder.path("new/runner.ts");
+    let info = folder.run_found(&["extensions", "info", path.to_str().unwrap()]);
+    assert!(info.code == 0 && info.out.contains("runner: not installed"), "{info:?}");
+    assert!(info.out.contains("runs programs with your rights ("), "{info:?}");
+    let json = folder.run_found(&["extensions", "info", path.to_str().unwrap(), "--json"]);
+    assert!(json.out.contains("\"not installed\""), "{json:?}");
+    assert!(!folder.path("code/made").exists(), "nothing ran");
+    assert!(folder.run_found(&["extensions", "list"]).out.is_empty(), "nothing was installed");
+}
+
+#[test]
 fn an_extension_that_needs_node_has_all_rights_and_says_so() {
     let folder = ExtensionFolder::new();
     folder.write("home/extensions/server.ts", "import http from 'node:http';\nexport default () => http;\n");

@@ -42,6 +42,18 @@ fn a_folder_is_added_disabled_enabled_and_removed() {
 }
 
 #[test]
+fn a_file_that_was_added_has_the_name_of_its_extension() {
+    let folder = ExtensionFolder::new();
+    folder.write("protect.ts", NOTIFY);
+    let path = folder.path("protect.ts");
+    assert_eq!(folder.run_found(&["extensions", "add", path.to_str().unwrap()]).code, 0);
+    assert!(says_hello(&folder));
+    let removed = folder.run_found(&["extensions", "remove", "protect"]);
+    assert!(removed.code == 0 && removed.err.contains("Removed "), "{removed:?}");
+    assert!(!says_hello(&folder) && path.exists());
+}
+
+#[test]
 fn a_repository_is_cloned_and_updated() {
     let folder = ExtensionFolder::new();
     write_package(&folder);

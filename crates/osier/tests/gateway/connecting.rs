@@ -29,9 +29,12 @@ fn the_terminal_has_a_conversation_on_another_machine() {
     screen.wait_for(READY);
     screen.submit("read notes.txt");
     screen.wait_for("returned 1 line");
+    let host = gateway.url.trim_start_matches("http://").to_owned();
+    screen.wait_for(&format!("{host} │ "));
     screen.submit("/name shopping");
     screen.submit("/new");
     screen.wait_for("/resume returns to");
+    screen.wait_for(&format!("{host} │ "));
     screen.submit("/resume");
     screen.wait_for("› shopping");
     screen.press("\r");
@@ -65,7 +68,7 @@ fn the_end_of_a_tunnel_gets_no_token_that_the_user_did_not_give() {
     let tunnel = Tunnel::to(gateway.port());
     let url = format!("http://127.0.0.1:{}", tunnel.port);
     let mut screen = open(&gateway.env, &["--connect", &url]);
-    screen.wait_for("Token for ws://127.0.0.1");
+    screen.wait_for("Token for http://127.0.0.1");
     screen.press(&format!("{}\r", gateway.token));
     screen.wait_for(READY);
     screen.quit();
@@ -133,14 +136,14 @@ fn the_terminal_connects_again_and_misses_nothing() {
 fn the_token_can_be_typed_and_is_not_shown() {
     let (gateway, user) = (TestGateway::start(), TestEnv::new());
     let mut screen = open(&user, &["--connect", &gateway.url]);
-    screen.wait_for("Token for ws://127.0.0.1");
+    screen.wait_for("Token for http://127.0.0.1");
     screen.press(&format!("{}\r", gateway.token));
     screen.wait_for(READY);
     let output = String::from_utf8_lossy(&screen.bytes).into_owned();
     assert!(!output.contains(&gateway.token), "{output}");
     screen.quit();
     let mut refused = open(&user, &["--connect", &gateway.url]);
-    refused.wait_for("Token for ws://127.0.0.1");
+    refused.wait_for("Token for http://127.0.0.1");
     refused.press("\r");
     let (code, text) = refused.wait_for_exit();
     assert_eq!(code, Some(1), "{text}");
@@ -165,7 +168,7 @@ fn the_terminal_connects_over_tls_if_the_certificate_is_trusted() {
     screen.quit();
     let (code, text) = Screen::start(command(), 200, 24).wait_for_exit();
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("cannot connect to wss://localhost:"), "{text}");
+    assert!(text.contains("cannot connect to https://localhost:"), "{text}");
 }
 
 #[test]
@@ -201,7 +204,11 @@ fn a_token_in_the_url_and_a_wrong_token_are_refused() {
     assert!(text.contains("does not accept the token"), "{text}");
     let (code, text) = refused(&user, &["--connect", "http://127.0.0.1:1", "--token-file", "wrong"]);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("cannot connect to ws://127.0.0.1:1/ws"), "{text}");
+    assert!(text.contains("cannot connect to http://127.0.0.1:1:"), "{text}");
+    let (code, text) = refused(&user, &["--connect", "http://127.0.0.1:1"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("cannot connect to http://127.0.0.1:1:"), "{text}");
+    assert!(!text.contains("Token for"), "there is nothing to give a token to: {text}");
 }
 
 #[test]
@@ -230,7 +237,7 @@ fn a_token_that_can_only_read_is_not_for_the_terminal() {
 fn ctrl_c_at_the_question_for_the_token_shows_what_is_typed_again() {
     let (gateway, user) = (TestGateway::start(), TestEnv::new());
     let mut screen = open(&user, &["--connect", &gateway.url]);
-    screen.wait_for("Token for ws://127.0.0.1");
+    screen.wait_for("Token for http://127.0.0.1");
     // The signal that Ctrl-C causes outside raw mode.
     screen.signal(Signal::INT);
     // It also checks that the terminal shows what is typed.
@@ -244,10 +251,11 @@ fn ctrl_c_ends_the_program_while_it_connects() {
     let (listener, user) = (TcpListener::bind(("127.0.0.1", 0)).unwrap(), TestEnv::new());
     let url = format!("http://{}", listener.local_addr().unwrap());
     let mut screen = open(&user, &["--connect", &url]);
-    screen.wait_for("Token for ws://127.0.0.1");
+    screen.wait_for("Token for http://127.0.0.1");
     screen.press("secret\r");
     // It has the token now, and waits for a gateway that does not answer.
-    let _connection = listener.accept().unwrap();
+    // The first connection was made before the question, to see whether something listens.
+    let _connections = [listener.accept().unwrap(), listener.accept().unwrap()];
     screen.signal(Signal::INT);
     assert_eq!(screen.wait_for_exit().0, Some(130));
 }

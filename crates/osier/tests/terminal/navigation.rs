@@ -227,11 +227,17 @@ fn the_tour_can_be_walked_as_it_says() {
     screen.press(ALT_T);
     screen.wait_for("Session tree");
     screen.press(ALT_C);
+    screen.press(UP);
+    screen.press(ALT_C);
+    screen.wait_for("cannot compare: one entry is an ancestor of the other");
+    screen.wait_for("4/5 Compare: open the tree");
+    screen.press(ALT_C);
     screen.press_until(UP, |text| {
         text.lines().any(|row| row.contains('›') && row.contains("Hide the cursor behind a hash"))
     });
     screen.press(ALT_C);
     screen.wait_for("5/5 Both branches, side by side");
+    screen.wait_for("Press esc twice");
     screen.press(ESCAPE);
     screen.wait_for("Session tree");
     screen.press(ESCAPE);

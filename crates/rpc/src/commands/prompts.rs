@@ -72,6 +72,16 @@ impl RpcSession {
         aborted.and(settled).map(|()| None)
     }
 
+    /// Cancels a turn that runs, and waits until its last event is written.
+    pub(crate) async fn end_turn(&self) {
+        // A session that does not answer has no more events.
+        let Ok(attached) = self.client.attach(None).await else { return };
+        let _ = match attached.state.turn_running {
+            true => self.abort().await.map(drop),
+            false => self.settle().await,
+        };
+    }
+
     async fn cancel_and_queue_again(&self, follow_ups: usize) -> Result<(), ClientError> {
         let CommandReply::Returned { prompts } = self.client.send(ClientCommand::Cancel).await? else {
             return Ok(());

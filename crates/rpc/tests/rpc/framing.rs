@@ -3,7 +3,7 @@
 use osier_model::scripted::ScriptedTurn;
 use serde_json::{Value, json};
 
-use crate::support::TestProgram;
+use crate::support::{TestProgram, types};
 
 #[tokio::test]
 async fn junk_is_answered_and_changes_nothing() {
@@ -111,11 +111,35 @@ async fn a_turn_is_canceled_and_stored_when_the_input_ends() {
     let client = program.client.clone();
     let engine = program.engine.clone();
     program.close_input();
+    assert_eq!(last_types(&mut program).await, ["message_end", "turn_end", "agent_end", "agent_settled"]);
     program.ended().await;
     engine.close().await;
     let reply = client.last_reply().await.unwrap().expect("what arrived of the reply is stored");
     assert_eq!(reply.text, "Hel");
     assert!(!client.attach(None).await.unwrap().state.turn_running);
+}
+
+/// What arrives until the output ends.
+async fn last_types(program: &mut TestProgram) -> Vec<String> {
+    let mut last = Vec::new();
+    while let Some(line) = program.next().await {
+        last.push(line);
+    }
+    types(&last).into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_signal_ends_a_tool_that_runs_with_the_events_of_its_end() {
+    let mut program = TestProgram::start().await;
+    program.push(ScriptedTurn::new().call("c1", "bash", &json!({ "command": "sleep 600" })));
+    program.data("set_approval_mode", json!({ "mode": "yolo" })).await;
+    program.data("prompt", json!({ "message": "Hi" })).await;
+    program.until("tool_execution_start").await;
+    program.stop.cancel();
+    let last = last_types(&mut program).await;
+    assert_eq!(last[0], "tool_execution_end", "{last:?}");
+    assert_eq!(last[last.len() - 3..], ["turn_end", "agent_end", "agent_settled"], "{last:?}");
+    program.ended().await;
 }
 
 #[tokio::test]

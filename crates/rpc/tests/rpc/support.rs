@@ -189,6 +189,8 @@ pub(crate) struct TestProgram {
     pub(crate) client: Arc<dyn Client>,
     pub(crate) server: JoinHandle<Result<(), ClientError>>,
     last_id: usize,
+    /// Ends the server, like a signal.
+    pub(crate) stop: CancellationToken,
     /// Events that were read while the program waited for a response.
     pub(crate) events: Vec<Value>,
 }
@@ -205,16 +207,18 @@ impl TestProgram {
         let client = session.client.clone();
         let (input, server_input) = tokio::io::duplex(size);
         let (server_output, output) = tokio::io::duplex(size);
+        let stop = CancellationToken::new();
         let config = RpcConfig {
             engine: engine.clone(),
             exporter: engine.clone(),
             session,
             new_session: NewSessionOptions::default(),
-            stop: CancellationToken::new(),
+            stop: stop.clone(),
         };
         let server = tokio::spawn(osier_rpc::serve(config, server_input, server_output));
         let output = Some(BufReader::new(output).lines());
-        TestProgram { engine, input: Some(input), output, client, server, last_id: 0, events: Vec::new() }
+        let (input, last_id, events) = (Some(input), 0, Vec::new());
+        TestProgram { engine, input, output, client, server, last_id, stop, events }
     }
 
     /// The model's next reply.

@@ -19,7 +19,7 @@ use crate::error::StoreError;
 use crate::preview_texts::{PreviewTexts, WINDOW_BYTES};
 
 /// Increment this when the preview of an entry changes.
-const FORMAT_VERSION: u32 = 6;
+const FORMAT_VERSION: u32 = 7;
 
 /// Up to one entry in this many may be missing in the cache. Making a few previews again costs less than writing all of them after
 /// each entry.

@@ -37,6 +37,13 @@ pub struct Comparison {
     pub modified_by_both: Vec<String>,
 }
 
+impl Comparison {
+    /// Whether one entry is an ancestor of the other: they are not the ends of two branches.
+    pub fn is_on_one_path(&self) -> bool {
+        [&self.left, &self.right].iter().any(|side| side.tip_id == self.common_id)
+    }
+}
+
 /// One of the two branches, after the common ancestor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -64,7 +71,11 @@ impl ComparisonSide {
     pub fn title(&self) -> String {
         let first = self.said.iter().find(|said| said.role == "user").or(self.said.first());
         let text = first.map(|said| match said.text.strip_prefix("user: ") {
-            Some(prompt) => prompt.trim_matches('"').to_owned(),
+            // The quotes are those of the preview; the prompt may end with one of its own.
+            Some(prompt) => {
+                let inside = prompt.strip_prefix('"').and_then(|prompt| prompt.strip_suffix('"'));
+                inside.unwrap_or(prompt).to_owned()
+            }
             None => said.text.to_string(),
         });
         self.label

@@ -253,7 +253,7 @@ impl ToolCallView {
         if let Some(arguments) = self.arguments.as_object().filter(|_| !self.is_file_tool()) {
             let pairs: Vec<String> =
                 arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            return super::preview::truncate_with_dots(&pairs.join(" "), MAX_SUMMARY);
+            return super::preview::truncate_line(&pairs.join(" "), MAX_SUMMARY);
         }
         let arguments = self.arguments.to_string();
         let Ok(arguments) = RawJson::parse(arguments.as_bytes()) else { return String::new() };

@@ -17,7 +17,7 @@ use crate::scan::RawJson;
 use crate::summary::summary_text;
 
 pub use call::RawToolCall;
-pub(crate) use call::truncate_with_dots;
+pub(crate) use call::truncate_line;
 use entry_text::content_line;
 pub(crate) use entry_text::{content_text, count_images, each_block, field, message_field};
 pub use entry_text::{display_text, editor_text, full_text, shown_text, tool_calls};

@@ -46,6 +46,11 @@ pub(super) async fn run_task(
         Action::CopyEntry(id) => Ok(Msg::CopyText(client.entry(id).await?.text)),
         Action::Compare(left, right) => {
             let comparison = client.compare(left, right).await?;
+            if comparison.is_on_one_path() {
+                let problem =
+                    "cannot compare: one entry is an ancestor of the other; choose rows of two branches";
+                return Ok(Msg::Failed(problem.to_owned()));
+            }
             Ok(Msg::Page(
                 pages::COMPARISON_TITLE.to_owned(),
                 pages::comparison_lines(&comparison, inner_columns(columns)),

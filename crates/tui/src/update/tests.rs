@@ -432,6 +432,10 @@ fn the_status_line_leaves_out_the_least_important_parts() {
         harness.state.columns = columns;
         crate::status::status_line(&harness.state).plain()
     };
+    let mut connected = Harness::with_session(100, 8, "say a");
+    std::sync::Arc::make_mut(&mut connected.state.config).gateway = Some("box:7433".to_owned());
+    assert_eq!(line(&mut connected, 60), "box:7433 │ code │ a/model │ #1 │ 5e551011");
+    assert_eq!(line(&mut connected, 20), "box:7433 │ a/model");
     expect![[r#"
         code (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 · 3 branches │ 5e551011
         a/model │ ██████░░ 150k/200k │ $0.420 │ #1 · 3 branches

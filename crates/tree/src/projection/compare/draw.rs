@@ -17,7 +17,7 @@ impl Comparison {
         let (left, right) = (self.left.rows(), self.right.rows());
         let mut drawn = vec![match &self.common_id {
             Some(id) => format!("Common ancestor: {id}"),
-            None => "No common ancestor".to_owned(),
+            None => "Common ancestor: the start of the session".to_owned(),
         }];
         if column < MIN_COLUMN_WIDTH {
             drawn.extend(left.concat());

@@ -43,15 +43,28 @@ impl<'a> RawToolCall<'a> {
         match &*self.name {
             "read" => format!("[read: {}{}]", path().unwrap_or_default(), self.lines_read()),
             name @ ("write" | "edit") => format!("[{name}: {}]", path().unwrap_or_default()),
-            "bash" => format!("[bash: {}]", truncate_with_dots(&text("command").unwrap_or_default(), 50)),
+            "bash" => format!("[bash: {}]", truncate_line(&text("command").unwrap_or_default(), 50)),
             "grep" => format!("[grep: /{}/ in {}]", pattern(), folder()),
             "find" => format!("[find: {} in {}]", pattern(), folder()),
             "ls" => format!("[ls: {}]", folder()),
+            "task" if self.task_count() > 0 => match self.task_count() {
+                1 => "[task: 1 task]".to_owned(),
+                tasks => format!("[task: {tasks} tasks]"),
+            },
             name => {
                 let arguments = String::from_utf8_lossy(self.arguments.bytes());
-                format!("[{}: {}]", one_line(name, 80), truncate_with_dots(&arguments, 40))
+                format!("[{}: {}]", one_line(name, 80), truncate_line(&arguments, 40))
             }
         }
+    }
+
+    /// How many tasks a call of `task` delegates.
+    fn task_count(&self) -> usize {
+        let mut count = 0;
+        if let Some(tasks) = self.arguments.get("tasks") {
+            tasks.each_item(|_| count += 1);
+        }
+        count
     }
 
     /// An argument, formatted like JavaScript's `String(…)`.
@@ -77,12 +90,12 @@ impl<'a> RawToolCall<'a> {
     }
 }
 
-/// One line of at most `max` characters, with `...` if it is truncated.
-pub(crate) fn truncate_with_dots(text: &str, max: usize) -> String {
+/// One line of at most `max` characters, with `…` if it is truncated.
+pub(crate) fn truncate_line(text: &str, max: usize) -> String {
     let mut line = one_line(text, max + 1);
     if let Some((at, _)) = line.char_indices().nth(max) {
         line.truncate(at);
-        line.push_str("...");
+        line.push('…');
     }
     line
 }
@@ -119,19 +132,22 @@ mod tests {
         check("grep", r#"{"pattern":"a.b","path":"src"}"#, "[grep: /a.b/ in src]");
         check("find", r#"{"pattern":"*.rs"}"#, "[find: *.rs in .]");
         check("ls", "{}", "[ls: .]");
+        check("task", r#"{"tasks":[{"prompt":"a"},{"prompt":"b"}]}"#, "[task: 2 tasks]");
+        check("task", r#"{"tasks":[{"prompt":"a"}]}"#, "[task: 1 task]");
+        check("task", r#"{"task":"a"}"#, r#"[task: {"task":"a"}]"#);
         check("todo", r#"{"items":[1,2]}"#, r#"[todo: {"items":[1,2]}]"#);
     }
 
     #[test]
     fn long_arguments_are_truncated_and_invalid_ones_tolerated() {
         let command = "x".repeat(51);
-        check("bash", &format!(r#"{{"command":"{command}"}}"#), &format!("[bash: {}...]", "x".repeat(50)));
+        check("bash", &format!(r#"{{"command":"{command}"}}"#), &format!("[bash: {}…]", "x".repeat(50)));
         check(
             "bash",
             &format!(r#"{{"command":"{}"}}"#, "x".repeat(50)),
             &format!("[bash: {}]", "x".repeat(50)),
         );
-        check("mine", &format!("[{}]", "1,".repeat(40) + "1"), &format!("[mine: [{}1...]", "1,".repeat(19)));
+        check("mine", &format!("[{}]", "1,".repeat(40) + "1"), &format!("[mine: [{}1…]", "1,".repeat(19)));
         check("read", "null", "[read: ]");
         check("read", r#"{"path":7}"#, "[read: 7]");
     }

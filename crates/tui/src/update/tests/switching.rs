@@ -89,6 +89,16 @@ fn an_unfinished_turn_can_be_continued() {
 }
 
 #[test]
+fn an_unfinished_turn_is_not_announced_while_a_prompt_waits_to_be_sent() {
+    let mut harness = Harness::with_session(60, 12, "say a");
+    harness.update(Msg::Connection(Some("reconnecting…".to_owned())));
+    harness.submit("sent while down");
+    harness.update(Msg::Connection(None));
+    harness.update(Msg::Joined(Box::new(JoinedSession { unfinished: true, ..JoinedSession::default() })));
+    assert!(!harness.text().contains("/retry"), "{}", harness.text());
+}
+
+#[test]
 fn the_compaction_command_shows_and_undoes_a_compaction() {
     let mut harness = Harness::with_session(60, 8, "say a; reply b");
     harness.submit("/compaction");
