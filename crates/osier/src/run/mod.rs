@@ -120,7 +120,13 @@ async fn print_session(
     mode: OutputMode,
     extensions: RunExtensions,
 ) -> Result<ExitCode> {
-    let keep = if args.no_session { KeepWhen::Never } else { KeepWhen::Always };
+    let typed = args.words.join(" ");
+    let keep = match args.no_session {
+        true => KeepWhen::Never,
+        // It may be refused, and then leaves nothing behind.
+        false if typed.starts_with('/') => KeepWhen::Used,
+        false => KeepWhen::Always,
+    };
     let engine = LocalEngine::new(home, LocalEngineOptions { keep, ..args.engine_options(false) });
     let prepared = open_target::prepare(&args, &engine).await?;
     let prompt = prompt::compose_prompt(&args.words, &prepared.setup.workspace.tool_context).await?;
@@ -132,7 +138,6 @@ async fn print_session(
     let session = prepared.open().await.map_err(local_engine_error)?;
     extensions.check(session.client.live().session()).await?;
     // Piped text before it makes it part of a text.
-    let typed = args.words.join(" ");
     if typed.starts_with('/') && prompt.text.starts_with('/') {
         let client: &dyn Client = &session.client;
         if let Some(problem) = osier_tui::command_problem(&typed, &client.commands().await?) {
