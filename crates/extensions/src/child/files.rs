@@ -173,8 +173,8 @@ impl Files {
     fn link(&self, target: &str, path: &str) -> FileResult<()> {
         let real = self.0.granted_link(Path::new(path), FileAccess::Write)?;
         let folder = real.parent().unwrap_or(Path::new("/"));
-        self.0.granted(&folder.join(target), FileAccess::Write)?;
-        let made = std::os::unix::fs::symlink(target, &real);
+        let leads_to = self.0.granted(&folder.join(target), FileAccess::Write)?;
+        let made = std::os::unix::fs::symlink(leads_to, &real);
         made.map_err(|error| two_paths(&error, "symlink", target, path))
     }
 
