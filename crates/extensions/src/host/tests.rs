@@ -8,6 +8,7 @@ mod components;
 mod examples;
 mod gates;
 mod hostile;
+mod limits;
 mod models;
 mod node;
 mod observers;

@@ -1,0 +1,43 @@
+//! Limits of time and memory, also while a dialog is open.
+
+use std::time::Duration;
+
+use osier_protocol::UserAnswer;
+
+use super::*;
+
+/// Long enough for a loaded machine. Without a limit, a test of something that never ends would not end either.
+const LONG: Duration = Duration::from_secs(120);
+
+async fn in_time<T>(run: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, run).await.expect("it ends")
+}
+
+#[tokio::test]
+async fn a_dialog_at_the_start_waits_for_the_first_client() {
+    let source = "export default (pi) => pi.on('session_start', async (_, ctx) => {
+        ctx.ui.notify('answered ' + await ctx.ui.confirm('Sure?', ''));
+    });";
+    let mut session = in_time(TestSession::new(&[source], [])).await;
+    let questions = session.client.attach(None).await.unwrap().state.open_questions;
+    assert_eq!(questions.len(), 1, "{questions:?}");
+    session.client_send(ClientCommand::Answer { question: questions[0].id, answer: UserAnswer::Once }).await;
+    assert_eq!(in_time(session.notified()).await, "answered true");
+}
+
+#[tokio::test]
+async fn an_open_dialog_does_not_keep_a_canceled_turn_from_its_end() {
+    let source = "export default (pi) => {
+        pi.registerCommand('open', { handler: (_, ctx) => { ctx.ui.select('open', ['a']); } });
+        pi.on('agent_start', () => new Promise(() => {}));
+    };";
+    let mut session = TestSession::new(&[source], [ScriptedTurn::reply("done")]).await;
+    session.extensions().all()[0].time_limits.lock().unwrap().notification = Duration::from_millis(50);
+    session.send("/open").await;
+    in_time(session.until(|event| matches!(event, ClientEvent::Asked { .. }))).await;
+    let client = session.client.clone();
+    tokio::spawn(async move { client.send(ClientCommand::prompt("go")).await });
+    in_time(session.until(|event| matches!(event, ClientEvent::TurnStarted))).await;
+    in_time(session.client_send(ClientCommand::Cancel)).await;
+    in_time(session.turn_ended()).await;
+}
