@@ -136,6 +136,31 @@ pub(crate) struct Registrations {
     pub(crate) bus: Vec<String>,
 }
 
+/// The most registrations of an extension, the most of them that are providers, and their sizes in bytes.
+const MAX_REGISTRATIONS: usize = 1000;
+const MAX_PROVIDERS: usize = 64;
+const MAX_REGISTRATION_BYTES: usize = 64 << 10;
+const MAX_PROVIDER_BYTES: usize = 1 << 20;
+
+impl Registrations {
+    /// Fails if there are too many, or if this one is too large.
+    pub(crate) fn check_room(&self, method: &str, size: usize) -> Result<(), Failure> {
+        let Registrations { handlers, commands, tools, shortcuts, renderers, flags, bus, providers, .. } =
+            self;
+        let count = handlers.len() + commands.len() + tools.len() + shortcuts.len();
+        let count = count + renderers.len() + flags.len() + bus.len();
+        let (is_full, max) = match method {
+            "registerProvider" => (providers.len() >= MAX_PROVIDERS, MAX_PROVIDER_BYTES),
+            _ => (count >= MAX_REGISTRATIONS, MAX_REGISTRATION_BYTES),
+        };
+        match () {
+            () if is_full => Err(Failure::new("it registers too much")),
+            () if size > max => Err(Failure::new(format!("a registration is larger than {max} bytes"))),
+            () => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RegisteredCommand {
@@ -317,6 +342,10 @@ impl Extension {
         let (id, mut response) = self.process.request(Some(self.number), method, to_raw(params));
         let mut open = UnansweredRequest { extension: self, id, is_canceled: false, is_answered: false };
         let time = self.time_limits.lock().unwrap_or_else(PoisonError::into_inner).duration(limit);
+        let late = time_is_over(time, self.open_dialogs.subscribe(), cancel);
+        tokio::pin!(late);
+        // Who only learns something is not asked to stop, but gets no more time than the others.
+        let is_told = limit != TimeLimit::Notification;
         loop {
             tokio::select! {
                 response = &mut response => {
@@ -338,14 +367,21 @@ impl Extension {
         }
     }
 
+    /// Counts a dialog as open until the result is dropped.
+    pub(crate) fn open_dialog(&self) -> OpenDialog {
+        self.open_dialogs.send_modify(|open| *open += 1);
+        OpenDialog(self.open_dialogs.clone())
+    }
+
+    /// Waits until it has a dialog open.
+    pub(crate) async fn dialog_opened(&self) {
+        until(&mut self.open_dialogs.subscribe(), true).await;
+    }
+
     /// If the code of the extension runs without end, interrupts it, and then kills its process. Returns whether it was stuck.
     async fn stop_if_stuck(&self) -> bool {
         if self.responds().await {
             return false;
-        let late = time_is_over(time, self.open_dialogs.subscribe(), cancel);
-        tokio::pin!(late);
-        // Who only learns something is not asked to stop, but gets no more time than the others.
-        let is_told = limit != TimeLimit::Notification;
         }
         self.process.send(&Frame::Interrupt { extension: self.number });
         if !self.responds().await {
@@ -367,17 +403,6 @@ impl Extension {
 struct UnansweredRequest<'a> {
     extension: &'a Extension,
     id: u64,
-    /// Counts a dialog as open until the result is dropped.
-    pub(crate) fn open_dialog(&self) -> OpenDialog {
-        self.open_dialogs.send_modify(|open| *open += 1);
-        OpenDialog(self.open_dialogs.clone())
-    }
-
-    /// Waits until it has a dialog open.
-    pub(crate) async fn dialog_opened(&self) {
-        until(&mut self.open_dialogs.subscribe(), true).await;
-    }
-
     is_canceled: bool,
     is_answered: bool,
 }

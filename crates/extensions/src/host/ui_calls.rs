@@ -97,10 +97,7 @@ pub(super) fn show(
         | ExtensionEvent::SetWorking { .. }
         | ExtensionEvent::SetHiddenThinkingLabel { .. }
         | ExtensionEvent::SetToolsExpanded { .. }
-        | ExtensionEvent::SetTheme { .. } => {
-            session.show_of(extension, event);
-            Ok(())
-        }
+        | ExtensionEvent::SetTheme { .. } => session.show_of(extension, event),
         _ => Err(Failure::new("ui.show cannot show this")),
     }
 }

@@ -41,3 +41,29 @@ async fn an_open_dialog_does_not_keep_a_canceled_turn_from_its_end() {
     in_time(session.client_send(ClientCommand::Cancel)).await;
     in_time(session.turn_ended()).await;
 }
+
+#[tokio::test]
+async fn what_an_extension_keeps_on_the_screen_and_registers_is_limited() {
+    let source = "export default (pi) => {
+        pi.registerCommand('big', { description: 'x'.repeat(100_000), handler: () => {} });
+        pi.registerCommand('show', { handler: (_, ctx) => {
+            for (let n = 0; n < 5; n++) ctx.ui.setStatus('key' + n, 'x'.repeat(1_000_000));
+        } });
+        pi.registerCommand('replace', { handler: (_, ctx) => {
+            for (let n = 0; n < 5; n++) ctx.ui.setStatus('key0', 'x'.repeat(900_000 + n));
+            ctx.ui.notify('replaced');
+        } });
+    };";
+    let mut session = TestSession::new(&[source], []).await;
+    let (_, error) = in_time(session.failed()).await;
+    assert!(error.contains("larger than 65536 bytes"), "{error}");
+    session.send("/show").await;
+    let (_, error) = in_time(session.failed()).await;
+    assert!(error.contains("shows too much"), "{error}");
+    session.send("/replace").await;
+    let shown = session.until(|event| {
+        matches!(event, ClientEvent::Extension(ExtensionEvent::Notify { .. } | ExtensionEvent::Failed { .. }))
+    });
+    let shown = in_time(shown).await;
+    assert!(matches!(shown, ClientEvent::Extension(ExtensionEvent::Notify { .. })), "{shown:?}");
+}
