@@ -67,3 +67,24 @@ async fn what_an_extension_keeps_on_the_screen_and_registers_is_limited() {
     let shown = in_time(shown).await;
     assert!(matches!(shown, ClientEvent::Extension(ExtensionEvent::Notify { .. })), "{shown:?}");
 }
+
+#[tokio::test]
+async fn bytes_of_native_functions_count_as_memory() {
+    let source = "import * as fs from 'node:fs'; import { join } from 'node:path'; import { randomBytes } from 'node:crypto';
+        import { truncateToWidth } from '@earendil-works/pi-tui';
+        const attempt = (run) => { try { return run(); } catch (error) { return 'refused'; } };
+        export default (pi) => pi.registerCommand('go', { handler: (_, ctx) => {
+            const file = join(ctx.cwd, 'sparse'), kept = [];
+            fs.writeFileSync(file, '');
+            fs.truncateSync(file, 100 * 2 ** 20);
+            ctx.ui.notify([
+                attempt(() => { for (let n = 0; n < 3; n++) kept.push(fs.readFileSync(file)); }),
+                kept.length < 3,
+                attempt(() => randomBytes(2 ** 21).length),
+                attempt(() => truncateToWidth('a', 2 ** 24, '', true).length),
+            ].join());
+        } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/go").await;
+    assert_eq!(in_time(session.notified()).await, "refused,true,refused,refused");
+}
