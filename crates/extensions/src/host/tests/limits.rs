@@ -1,5 +1,7 @@
 //! Limits of time and memory, also while a dialog is open.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use osier_protocol::UserAnswer;
@@ -87,4 +89,15 @@ async fn bytes_of_native_functions_count_as_memory() {
     let mut session = TestSession::new(&[source], []).await;
     session.send("/go").await;
     assert_eq!(in_time(session.notified()).await, "refused,true,refused,refused");
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_be_confined_loads_nothing() {
+    let source = "export default (pi) => pi.registerCommand('go', { handler: () => {} });";
+    let (folder, files) = write_files(&[source]);
+    let data = folder.path().join(OsStr::from_bytes(b"data\xff"));
+    let mut session = TestSession::start_with_data(folder, &files, [], ExtensionMode::Rpc, data).await;
+    let (event, error) = in_time(session.failed()).await;
+    assert!(event == "load" && error.contains("cannot be confined"), "{event}: {error}");
+    assert!(session.extensions().all()[0].registrations().commands.is_empty());
 }
