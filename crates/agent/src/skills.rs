@@ -165,7 +165,8 @@ mod tests {
             ("project/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\nUse `pdftotext`."),
             ("project/pdf/deep/SKILL.md", "---\ndescription: Part of pdf.\n---\n"),
         ]);
-        let (skills, problems) = find_skills(&["user", "project"].map(|name| root.path().join(name).into()));
+        let (skills, problems) =
+            find_skills(&["user", "project"].map(|name| PromptFolder::from(root.path().join(name))));
         let names: Vec<&str> = skills.iter().map(|skill| &*skill.name).collect();
         assert_eq!(names, ["pdf", "secret", "sql"]);
         expect![[r#"

@@ -203,7 +203,7 @@ mod tests {
             std::fs::write(folder(file), text).unwrap();
         }
         let (templates, problems) =
-            find_templates(&["user", "project", "nowhere"].map(|name| folder(name).into()));
+            find_templates(&["user", "project", "nowhere"].map(|name| PromptFolder::from(folder(name))));
         let shown: Vec<(&str, &str)> =
             templates.iter().map(|template| (&*template.name, &*template.description)).collect();
         assert_eq!(shown, [("fix", "Fix $1 here"), ("plan", "Make a plan.")]);
