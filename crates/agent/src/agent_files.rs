@@ -152,7 +152,7 @@ fn builtin_agents() -> Vec<AgentDefinition> {
 impl AgentDefinition {
     fn read(path: &Path, problems: &mut Vec<FileProblem>) -> Result<AgentDefinition, FileProblem> {
         let problem = |message: String| FileProblem { path: path.to_owned(), message };
-        let text = text_file::read_text(path)?;
+        let text = text_file::read_text(path, None)?;
         let file = MarkdownFile::parse(&text);
         problems.extend(file.problem.clone().map(problem));
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

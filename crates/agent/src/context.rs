@@ -47,6 +47,8 @@ pub(crate) struct AgentContext {
 #[derive(Debug, Default)]
 pub(crate) struct AgentState {
     pub(crate) turn_running: bool,
+    /// Canceled with the turn that runs.
+    pub(crate) cancel_turn: CancellationToken,
     pub(crate) last_turn: Option<EndedTurn>,
     pub(crate) prompts: QueuedPrompts,
     pub(crate) questions: OpenQuestions,

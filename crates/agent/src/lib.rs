@@ -88,7 +88,7 @@ pub use live_events::ClientId;
 pub use model_choice::ModelChoice;
 pub use moves::resolve_move;
 pub use next_step::{NextStep, PendingWork, next_step};
-pub use prompt_library::PromptLibrary;
+pub use prompt_library::{FileCheck, PromptFolder, PromptLibrary};
 pub use request::PreparedRequest;
 pub use side_state::SideState;
 pub use summarizer::SummaryError;

@@ -1,7 +1,9 @@
 //! Templates and skills by name: `/name` expands to a template, `/skill:name` to a skill. Files are read when
 //! they are used, so edits take effect at once. The caller provides the folders.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::AgentError;
 use crate::skills::{self, Skill};
@@ -11,8 +13,33 @@ use crate::text_file::FileProblem;
 /// The folders of templates and skills. Later folders take precedence.
 #[derive(Debug, Clone, Default)]
 pub struct PromptLibrary {
-    pub template_folders: Vec<PathBuf>,
-    pub skill_folders: Vec<PathBuf>,
+    pub template_folders: Vec<PromptFolder>,
+    pub skill_folders: Vec<PromptFolder>,
+}
+
+/// Whether a file may be read, by its path without links. The error says why not.
+pub type FileCheck = Arc<dyn Fn(&Path) -> Result<(), String> + Send + Sync>;
+
+/// A folder of templates or skills, or a single file.
+#[derive(Clone)]
+pub struct PromptFolder {
+    pub path: PathBuf,
+    /// Decides about each file when it is read. Without it, links lead anywhere.
+    pub check: Option<FileCheck>,
+}
+
+impl fmt::Debug for PromptFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PromptFolder { path, check } = self;
+        f.debug_struct("PromptFolder").field("path", path).field("is_checked", &check.is_some()).finish()
+    }
+}
+
+/// A folder of the user, who decides where its links lead.
+impl From<PathBuf> for PromptFolder {
+    fn from(path: PathBuf) -> PromptFolder {
+        PromptFolder { path, check: None }
+    }
 }
 
 impl PromptLibrary {
@@ -61,8 +88,10 @@ mod tests {
         std::fs::create_dir_all(at("prompts")).unwrap();
         std::fs::write(at("skills/pdf/SKILL.md"), "---\ndescription: d\n---\nbody").unwrap();
         std::fs::write(at("prompts/fix.md"), "Fix $1.").unwrap();
-        let prompts =
-            PromptLibrary { template_folders: vec![at("prompts")], skill_folders: vec![at("skills")] };
+        let prompts = PromptLibrary {
+            template_folders: vec![at("prompts").into()],
+            skill_folders: vec![at("skills").into()],
+        };
         let expand = |typed: &str| prompts.expand(typed).unwrap();
         assert_eq!(expand("/fix a.rs").as_deref(), Some("Fix a.rs."));
         assert_eq!(expand("/fix\nb.rs").as_deref(), Some("Fix b.rs."));

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::frontmatter::MarkdownFile;
+use crate::prompt_library::{FileCheck, PromptFolder};
 use crate::text_file::{self, FileProblem};
 
 const SKILL_FILE: &str = "SKILL.md";
@@ -32,11 +33,13 @@ pub struct Skill {
 }
 
 /// Finds the skills in these folders, sorted by name. Later folders take precedence.
-pub fn find_skills(folders: &[PathBuf]) -> (Vec<Skill>, Vec<FileProblem>) {
+pub fn find_skills(folders: &[PromptFolder]) -> (Vec<Skill>, Vec<FileProblem>) {
     let (mut skills, mut problems): (Vec<Skill>, Vec<FileProblem>) = Default::default();
     let mut looked_into = 0;
-    for file in folders.iter().flat_map(|folder| skill_files(folder, MAX_DEPTH, &mut looked_into)) {
-        match Skill::read(&file) {
+    let mut list = |folder: &PromptFolder| skill_files(&folder.path, MAX_DEPTH, &mut looked_into);
+    let files = folders.iter().flat_map(|folder| list(folder).into_iter().map(move |file| (folder, file)));
+    for (folder, file) in files {
+        match Skill::read(&file, folder.check.as_ref()) {
             Ok((skill, problem)) => {
                 problems.extend(problem);
                 skills.retain(|known| known.name != skill.name);
@@ -73,9 +76,9 @@ fn skill_files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<Path
 }
 
 impl Skill {
-    fn read(path: &Path) -> Result<(Skill, Option<FileProblem>), FileProblem> {
+    fn read(path: &Path, check: Option<&FileCheck>) -> Result<(Skill, Option<FileProblem>), FileProblem> {
         let problem = |what: &str| FileProblem { path: path.to_owned(), message: what.to_owned() };
-        let text = text_file::read_text(path)?;
+        let text = text_file::read_text(path, check)?;
         let file = MarkdownFile::parse(&text);
         let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         let Some(description) = file.field("description") else {
@@ -162,7 +165,8 @@ mod tests {
             ("project/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\nUse `pdftotext`."),
             ("project/pdf/deep/SKILL.md", "---\ndescription: Part of pdf.\n---\n"),
         ]);
-        let (skills, problems) = find_skills(&[root.path().join("user"), root.path().join("project")]);
+        let (skills, problems) =
+            find_skills(&["user", "project"].map(|name| PromptFolder::from(root.path().join(name))));
         let names: Vec<&str> = skills.iter().map(|skill| &*skill.name).collect();
         assert_eq!(names, ["pdf", "secret", "sql"]);
         expect![[r#"
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn expanding_a_skill_includes_its_whole_body() {
         let root = folder(&[("pdf/SKILL.md", "---\ndescription: d\n---\n\nUse `pdftotext`.\n")]);
-        let skills = find_skills(&[root.path().to_owned()]).0;
+        let skills = find_skills(&[root.path().to_owned().into()]).0;
         expect![[r#"
             <skill name="pdf" location="/pdf/SKILL.md">
             Paths in it start at /pdf.

@@ -2,8 +2,6 @@
 //! what changed, and the model gets them at their position (see `request`). Editing a file therefore never
 //! changes the start of an earlier request.
 
-use std::path::PathBuf;
-
 use osier_session::SessionState;
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::scan::RawJson;
@@ -12,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::prompt_library::PromptFolder;
 use crate::skills;
 
 /// The system prompt in named sections, and the tools the model may call. Both keep their insertion order.
@@ -157,7 +156,7 @@ fn changed_values<'a>(
 }
 
 /// Lists the skills of these folders where the sections have theirs.
-fn replace_skills(sections: &mut Vec<(String, String)>, folders: &[PathBuf]) {
+fn replace_skills(sections: &mut Vec<(String, String)>, folders: &[PromptFolder]) {
     let Some(text) = skills::skills_section(&skills::find_skills(folders).0) else { return };
     match sections.iter_mut().find(|(name, _)| name == "skills") {
         Some((_, known)) => *known = text,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use osier_tree::time::{self, Millis};
 
 use crate::instructions::{self, InstructionFile};
+use crate::prompt_library::PromptFolder;
 use crate::skills;
 
 /// The default preamble of the system prompt.
@@ -47,7 +48,7 @@ pub struct StandardSystemPrompt {
     pub platform: String,
     /// The folder with the user's own instruction files. If `None`, no instruction files are read.
     pub user_folder: Option<PathBuf>,
-    pub skill_folders: Vec<PathBuf>,
+    pub skill_folders: Vec<PromptFolder>,
     /// The user's time zone, in seconds ahead of UTC.
     pub utc_offset: i64,
 }

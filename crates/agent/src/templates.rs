@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::frontmatter::MarkdownFile;
+use crate::prompt_library::{FileCheck, PromptFolder};
 use crate::text_file::{self, FileProblem};
 
 /// A prompt template.
@@ -28,14 +29,16 @@ pub(crate) fn builtin() -> Vec<Template> {
 }
 
 /// Finds the templates in these folders, sorted by name. Later folders take precedence.
-pub fn find_templates(folders: &[PathBuf]) -> (Vec<Template>, Vec<FileProblem>) {
+pub fn find_templates(folders: &[PromptFolder]) -> (Vec<Template>, Vec<FileProblem>) {
     let (mut templates, mut problems): (Vec<Template>, Vec<FileProblem>) = Default::default();
-    for path in folders.iter().flat_map(|folder| text_file::list_folder(folder)) {
+    let list = |folder: &PromptFolder| text_file::list_folder(&folder.path);
+    let paths = folders.iter().flat_map(|folder| list(folder).into_iter().map(move |path| (folder, path)));
+    for (folder, path) in paths {
         let is_markdown = path.extension().is_some_and(|extension| extension == "md") && path.is_file();
         let Some(name) = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_markdown) else {
             continue;
         };
-        match Template::read(name, &path) {
+        match Template::read(name, &path, folder.check.as_ref()) {
             Ok((template, problem)) => {
                 problems.extend(problem);
                 templates.retain(|known| known.name != template.name);
@@ -49,8 +52,12 @@ pub fn find_templates(folders: &[PathBuf]) -> (Vec<Template>, Vec<FileProblem>) 
 }
 
 impl Template {
-    fn read(name: &str, path: &Path) -> Result<(Template, Option<FileProblem>), FileProblem> {
-        Ok(Template::parse(name, path, &text_file::read_text(path)?))
+    fn read(
+        name: &str,
+        path: &Path,
+        check: Option<&FileCheck>,
+    ) -> Result<(Template, Option<FileProblem>), FileProblem> {
+        Ok(Template::parse(name, path, &text_file::read_text(path, check)?))
     }
 
     fn parse(name: &str, path: &Path, text: &str) -> (Template, Option<FileProblem>) {
@@ -195,7 +202,8 @@ mod tests {
             std::fs::create_dir_all(folder(file).parent().unwrap()).unwrap();
             std::fs::write(folder(file), text).unwrap();
         }
-        let (templates, problems) = find_templates(&[folder("user"), folder("project"), folder("nowhere")]);
+        let (templates, problems) =
+            find_templates(&["user", "project", "nowhere"].map(|name| PromptFolder::from(folder(name))));
         let shown: Vec<(&str, &str)> =
             templates.iter().map(|template| (&*template.name, &*template.description)).collect();
         assert_eq!(shown, [("fix", "Fix $1 here"), ("plan", "Make a plan.")]);

@@ -5,7 +5,9 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use osier_tools::read_regular;
+use osier_tools::{read_regular, read_regular_if};
+
+use crate::prompt_library::FileCheck;
 
 /// Templates and skills are prompts; a longer file is a mistake.
 pub(crate) const MAX_BYTES: u64 = 256 << 10;
@@ -38,10 +40,14 @@ pub(crate) fn list_folder(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Reads a text file with a size limit.
-pub(crate) fn read_text(path: &Path) -> Result<String, FileProblem> {
+/// Reads a text file with a size limit, if the check allows it.
+pub(crate) fn read_text(path: &Path, check: Option<&FileCheck>) -> Result<String, FileProblem> {
     let problem = |what: String| FileProblem { path: path.to_owned(), message: what };
-    let bytes = read_regular(path, MAX_BYTES).map_err(|error| problem(error.to_string()))?;
+    let bytes = match check {
+        Some(check) => read_regular_if(path, MAX_BYTES, &**check),
+        None => read_regular(path, MAX_BYTES),
+    };
+    let bytes = bytes.map_err(|error| problem(error.to_string()))?;
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
         _ => Err(problem("not a text file".to_owned())),

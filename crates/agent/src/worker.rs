@@ -411,7 +411,11 @@ impl WorkerLoop {
     fn start_turn(&mut self, start: TurnStart, reply_sender: Option<ReplySender>) {
         let cancel = CancellationToken::new();
         let turn = Turn::new(self.agent.clone(), cancel.clone());
-        self.agent.state().turn_running = true;
+        {
+            let mut agent_state = self.agent.state();
+            agent_state.turn_running = true;
+            agent_state.cancel_turn = cancel.clone();
+        }
         let span = tracing::error_span!("turn", session = self.agent.session.id());
         let (settling, canceled) = (self.settling.take(), cancel.clone());
         let run = async move {
@@ -476,6 +480,7 @@ impl WorkerLoop {
         let has_queued = {
             let mut agent_state = self.agent.state();
             agent_state.turn_running = false;
+            agent_state.cancel_turn = CancellationToken::new();
             if ended.started {
                 let revision = self.agent.session.state().version.entries;
                 let (finished, error) = (ended.outcome, ended.error);

@@ -125,7 +125,7 @@ class Overlay {
 		this.change(() => overlays.push(this));
 		shown.set(this.number, this);
 		try {
-			const closed = request("ui.component", { component: this.number, floating: true }, this.controller.signal);
+			const closed = request("ui.component", { component: this.number, floating: true, focuses: this.wantsFocus && !this.isHiddenNow }, this.controller.signal);
 			drawEntry(this);
 			await closed;
 		} finally {

@@ -110,6 +110,7 @@ const PROCESS_METHODS: &[&str] = &[
     "libraryModule",
     "libraryModules",
     "findModule",
+    "declareMissing",
     "strip",
     "isContext",
     "text",

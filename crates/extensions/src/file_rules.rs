@@ -104,7 +104,8 @@ impl FileRules {
             .is_some_and(|root| depth(&self.protected).is_none_or(|protected| root >= protected))
     }
 
-    fn check(&self, real: &Path, access: FileAccess) -> Result<(), String> {
+    /// Fails if this access to a file, by its path without links, is not granted.
+    pub(crate) fn check(&self, real: &Path, access: FileAccess) -> Result<(), String> {
         let is_in = |folder: &PathBuf| !folder.as_os_str().is_empty() && real.starts_with(folder);
         if is_in(&self.data_folder) || (access == FileAccess::Read && self.is_own(real)) {
             return Ok(());

@@ -8,6 +8,7 @@ mod records;
 
 use std::path::{Path, PathBuf};
 
+use osier_agent::PromptFolder;
 use osier_extensions::{
     ExtensionCatalog, ExtensionManifest, ExtensionOrigin, ExtensionSource, GrantDecision, entry_files,
     find_extensions,
@@ -75,10 +76,18 @@ impl Home {
     }
 
     /// The skills and prompt templates of installed packages.
-    pub(crate) fn package_folders(&self, kind: impl Fn(PackageContents) -> Vec<PathBuf>) -> Vec<PathBuf> {
+    pub(crate) fn package_folders(
+        &self,
+        kind: impl Fn(PackageContents) -> Vec<PathBuf>,
+    ) -> Vec<PromptFolder> {
         let records = ExtensionRecords::load_or_default(&self.folder).0;
         let enabled = records.packages.iter().filter(|package| package.enabled);
-        enabled.flat_map(|package| kind(PackageContents::read(&package.folder))).collect()
+        let confine = |package: &PackageRecord| {
+            let check = packages::inside(&package.folder);
+            let folders = kind(PackageContents::read(&package.folder)).into_iter();
+            folders.map(move |path| PromptFolder { path, check: Some(check.clone()) })
+        };
+        enabled.flat_map(confine).collect()
     }
 }
 
@@ -131,5 +140,53 @@ impl ExtensionCatalog for HomeCatalog {
 
     fn is_trusted(&self, directory: &Path) -> bool {
         self.home_of(directory).trust_request.as_ref().is_none_or(TrustRequest::is_trusted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_environment::HostEnvironment;
+
+    #[test]
+    fn packages_read_no_file_outside_of_their_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["work", "home", "package/prompts", "package/skills/key", "elsewhere/listed"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        let secret = "---\ndescription: secret\n---\nthe secret";
+        std::fs::write(at("home/config.toml"), secret).unwrap();
+        std::fs::write(at("elsewhere/listed/secret.md"), secret).unwrap();
+        std::fs::write(at("package/prompts/own.md"), "own").unwrap();
+        let link = |target: &str, name: &str| std::os::unix::fs::symlink(at(target), at(name)).unwrap();
+        link("home/config.toml", "package/prompts/key.md");
+        link("home/config.toml", "package/skills/key/SKILL.md");
+        link("package/prompts/own.md", "package/prompts/same.md");
+        let host = HostEnvironment {
+            folder: at("home"),
+            user: None,
+            variable: |_| None,
+            variables: Vec::new,
+            utc_offset: || 0,
+            host_name: || "test".to_owned(),
+            launcher: PathBuf::new,
+        };
+        let record = |folder: PathBuf| PackageRecord { source: "x".to_owned(), folder, enabled: true };
+        ExtensionRecords::update(&at("home"), |records| records.packages.push(record(at("package"))))
+            .unwrap();
+        let (home, _) = Home::load(&at("work"), host);
+        let library = home.workspace_without_tools(&crate::WorkspaceOptions::default()).prompt_library;
+        assert_eq!(library.expand("/own").unwrap().as_deref(), Some("own"));
+        assert_eq!(library.expand("/same").unwrap().as_deref(), Some("own"));
+        assert_eq!(library.expand("/key").unwrap(), None);
+        let (_, skills, problems) = library.find_all();
+        assert!(skills.is_empty(), "{skills:?}");
+        assert!(problems.iter().all(|problem| problem.message == "leads out of the package"), "{problems:?}");
+        assert_eq!(problems.len(), 2);
+        // A folder that is a link, without a `package.json`.
+        std::fs::remove_dir_all(at("package/prompts")).unwrap();
+        link("elsewhere/listed", "package/prompts");
+        assert_eq!(library.expand("/secret").unwrap(), None);
     }
 }

@@ -119,7 +119,7 @@ impl Home {
     /// The templates and skills of the user and of a trusted project.
     fn prompt_library(&self) -> PromptLibrary {
         let folders = [Some(self.folder.clone()), self.trusted_folder()];
-        let below = |name: &str| folders.iter().flatten().map(|folder| folder.join(name)).collect();
+        let below = |name: &str| folders.iter().flatten().map(|folder| folder.join(name).into()).collect();
         let (mut template_folders, mut skill_folders): (Vec<_>, Vec<_>) = (below("prompts"), below("skills"));
         template_folders.extend(self.package_folders(|contents| contents.prompts));
         skill_folders.extend(self.package_folders(|contents| contents.skills));

@@ -48,7 +48,7 @@ pub use paths::{TouchedPath, TouchedPaths};
 pub use progress::{LiveOutput, Progress};
 pub use protected_paths::ProtectedPaths;
 pub use redact::{Redactor, Secrets};
-pub use regular::{open_regular, read_regular, read_regular_text};
+pub use regular::{open_regular, read_regular, read_regular_if, read_regular_text};
 pub use result_details::ResultDetails;
 pub use sandbox::Sandbox;
 pub use saved_outputs::remove_outputs;

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -21,8 +21,41 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 /// The bytes of a regular file of at most `max` bytes.
 pub fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    read_to(open_regular(path)?, max)
+}
+
+/// Like `read_regular`, if the file may be read by its path without links. The path is that of the open file, so a link that changes
+/// meanwhile leads nowhere else.
+pub fn read_regular_if(
+    path: &Path,
+    max: u64,
+    check: impl FnOnce(&Path) -> Result<(), String>,
+) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    check(&path_of(&file)?).map_err(io::Error::other)?;
+    // The path of a file that was removed does not say what it was.
+    match file.metadata()?.nlink() {
+        0 => Err(io::ErrorKind::NotFound.into()),
+        _ => read_to(file, max),
+    }
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn path_of(file: &File) -> io::Result<PathBuf> {
+    use std::os::fd::AsRawFd;
+    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(target_vendor = "apple")]
+fn path_of(file: &File) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = rustix::fs::getpath(file)?;
+    Ok(PathBuf::from(std::ffi::OsString::from_vec(path.into_bytes())))
+}
+
+fn read_to(file: File, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    file.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {}", size::bytes(max))));
     }
@@ -66,5 +99,29 @@ mod tests {
         }
         assert_eq!(reason("", 5), "is a directory");
         assert_eq!(read_regular(&path("none"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn the_checked_file_is_the_one_that_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        fs::write(path("secret"), "secret").unwrap();
+        fs::write(path("good"), "good").unwrap();
+        let link_to = |target: &str| {
+            fs::remove_file(path("link")).ok();
+            std::os::unix::fs::symlink(target, path("link")).unwrap();
+        };
+        let read = |when_checked: &dyn Fn()| {
+            read_regular_if(&path("link"), 9, |real| {
+                when_checked();
+                if real == path("secret") { Err("refused".to_owned()) } else { Ok(()) }
+            })
+        };
+        link_to("secret");
+        assert_eq!(read(&|| link_to("good")).unwrap_err().to_string(), "refused");
+        assert_eq!(read(&|| link_to("secret")).unwrap(), b"good");
+        link_to("good");
+        let removed = read(&|| fs::remove_file(path("good")).unwrap());
+        assert_eq!(removed.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -33,10 +33,10 @@ impl AgentContext {
         HookContext { session, leaf_id, has_user, cancel, live, agent: self.worker.get() }
     }
 
-    /// Sends an event to the hooks. It is built only if there are hooks.
+    /// Sends an event to the hooks. It is built only if there are hooks. They learn it also when the turn is canceled.
     pub(crate) async fn observe(&self, event: impl FnOnce() -> HookEvent) {
         let Some(hooks) = self.hooks() else { return };
-        let (leaf, cancel) = (self.leaf_id(), CancellationToken::new());
+        let (leaf, cancel) = (self.leaf_id(), self.state().cancel_turn.clone());
         hooks.observe(&event(), &self.hook_context(leaf.as_ref(), &cancel)).await;
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use osier_model::{CancellationToken, ModelInfo, RequestHeaders, RequestObserver};
+use osier_model::{ModelInfo, RequestHeaders, RequestObserver};
 
 use super::event::HookEvent;
 use crate::context::AgentContext;
@@ -33,8 +33,10 @@ impl RequestObserver for HookObserver {
             let Some(worker) = self.worker.upgrade() else { return headers };
             let agent = &worker.agent;
             let Some(hooks) = agent.hooks() else { return headers };
-            let (leaf, cancel) = (agent.leaf_id(), CancellationToken::new());
-            hooks.edit_headers(headers, &agent.hook_context(leaf.as_ref(), &cancel)).await
+            let (leaf, cancel) = (agent.leaf_id(), agent.state().cancel_turn.clone());
+            let ctx = agent.hook_context(leaf.as_ref(), &cancel);
+            let edited = hooks.edit_headers(headers.clone(), &ctx);
+            agent.wait_for_gate(edited, &cancel).await.unwrap_or(headers)
         })
     }
 

@@ -18,7 +18,10 @@ async fn with_files(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
     std::fs::create_dir_all(at("skills/pdf")).unwrap();
     std::fs::write(at("prompts/fix.md"), "---\ndescription: Fixes.\n---\nFix $1 well.").unwrap();
     std::fs::write(at("skills/pdf/SKILL.md"), "---\ndescription: PDF.\n---\nUse pdftotext.").unwrap();
-    let prompts = PromptLibrary { template_folders: vec![at("prompts")], skill_folders: vec![at("skills")] };
+    let prompts = PromptLibrary {
+        template_folders: vec![at("prompts").into()],
+        skill_folders: vec![at("skills").into()],
+    };
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
     Harness::open(store, Arc::new(folder), turns, |config| config.prompt_library = prompts).await

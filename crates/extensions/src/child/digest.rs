@@ -56,18 +56,21 @@ pub(super) fn install<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
     };
     let hash = move |ctx: Ctx<'js>, algorithm: String, data: String| {
         let found = digest(&algorithm, &bytes::from_text(&data));
-        ArrayBuffer::new(ctx.clone(), found.ok_or_else(|| unknown(&ctx, &algorithm))?)
+        ArrayBuffer::new_copy(ctx.clone(), found.ok_or_else(|| unknown(&ctx, &algorithm))?)
     };
     native.set("digest", Func::from(hash))?;
     let keyed = move |ctx: Ctx<'js>, algorithm: String, key: String, data: String| {
         let (key, data) = (bytes::from_text(&key), bytes::from_text(&data));
-        ArrayBuffer::new(
+        ArrayBuffer::new_copy(
             ctx.clone(),
             keyed_digest(&algorithm, &key, &data).ok_or_else(|| unknown(&ctx, &algorithm))?,
         )
     };
     native.set("keyedDigest", Func::from(keyed))?;
-    let random = |ctx: Ctx<'js>, count: usize| ArrayBuffer::new(ctx, random_bytes(count));
+    let random = |ctx: Ctx<'js>, count: usize| match count <= MAX_RANDOM {
+        true => ArrayBuffer::new_copy(ctx, random_bytes(count)),
+        false => Err(Exception::throw_range(&ctx, &format!("at most {MAX_RANDOM} random bytes at once"))),
+    };
     native.set("randomBytes", Func::from(random))
 }
 

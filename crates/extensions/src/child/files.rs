@@ -169,12 +169,13 @@ impl Files {
         copied.map(drop).map_err(|error| two_paths(&error, "copyfile", from, to))
     }
 
-    /// A link may only lead to what the extension may use itself.
+    /// A link may only lead to what the extension may use itself. It is stored with its whole target, because another one would lead
+    /// elsewhere after a rename of the link or of a folder above it.
     fn link(&self, target: &str, path: &str) -> FileResult<()> {
         let real = self.0.granted_link(Path::new(path), FileAccess::Write)?;
         let folder = real.parent().unwrap_or(Path::new("/"));
-        self.0.granted(&folder.join(target), FileAccess::Write)?;
-        let made = std::os::unix::fs::symlink(target, &real);
+        let leads_to = self.0.granted(&folder.join(target), FileAccess::Write)?;
+        let made = std::os::unix::fs::symlink(leads_to, &real);
         made.map_err(|error| two_paths(&error, "symlink", target, path))
     }
 
@@ -392,7 +393,8 @@ fn thrown<T>(ctx: &Ctx<'_>, result: FileResult<T>) -> rquickjs::Result<T> {
 }
 
 fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<ArrayBuffer<'js>> {
-    ArrayBuffer::new(ctx.clone(), bytes)
+    // A copy counts as memory of the extension.
+    ArrayBuffer::new_copy(ctx.clone(), bytes)
 }
 
 /// `native.files`.

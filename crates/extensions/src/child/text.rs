@@ -119,6 +119,9 @@ fn style_group(codes: &str) -> &'static str {
     }
 }
 
+/// The widest text that is filled up with spaces.
+const MAX_PADDED: usize = 1 << 20;
+
 /// Shortens a text to a number of columns, with an ellipsis if something is left out.
 pub(super) fn truncate(text: &str, max: usize, ellipsis: &str, pad: bool) -> String {
     let full = width(text);
@@ -379,8 +382,11 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     text.set("width", Func::from(|text: String| width(&text)))?;
     text.set(
         "truncate",
-        Func::from(|text: String, max: usize, ellipsis: String, pad: bool| {
-            truncate(&text, max, &ellipsis, pad)
+        Func::from(|ctx: Ctx<'js>, text: String, max: usize, ellipsis: String, pad: bool| {
+            match pad && max > MAX_PADDED {
+                true => Err(Exception::throw_range(&ctx, "the text would be too wide")),
+                false => Ok(truncate(&text, max, &ellipsis, pad)),
+            }
         }),
     )?;
     text.set(
@@ -399,7 +405,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     let to_bytes = |ctx: Ctx<'js>, text: rquickjs::String<'js>, encoding: String| {
         // A text may contain half of a surrogate pair, which UTF-8 lacks.
         let text = text.to_string().unwrap_or_default();
-        ArrayBuffer::new(ctx.clone(), thrown(&ctx, encode(&text, &encoding))?)
+        ArrayBuffer::new_copy(ctx.clone(), thrown(&ctx, encode(&text, &encoding))?)
     };
     text.set("encode", Func::from(to_bytes))?;
     let to_text = |ctx: Ctx<'js>, data: String, encoding: String| {

@@ -205,7 +205,7 @@ impl SessionExtensions {
                 register(extension, method, params)?;
                 self.follow_if_wanted();
                 if let Some(event) = shown_registration(extension, method, params)? {
-                    self.show_of(extension, event);
+                    self.show_of(extension, event)?;
                 }
             }
             "error" => self.report(&path(), "", &read_params(params)?),
@@ -422,6 +422,9 @@ fn shown_registration(
 /// Records a registration. Most can be made at any time.
 fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<(), Failure> {
     let mut registrations = extension.registrations();
+    if !matches!(method, "off" | "unregisterProvider") {
+        registrations.check_room(method, params.get().len())?;
+    }
     match method {
         "on" => {
             let HandlerRegistration { event, handler } = read_params(params)?;

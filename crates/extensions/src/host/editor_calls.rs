@@ -61,13 +61,13 @@ pub(super) fn handle(
             }
             if is_shown() {
                 let editor = Some(EditorView { component, lines, text, cursor });
-                session.show_of(extension, ExtensionEvent::SetEditor { editor });
+                session.show_of(extension, ExtensionEvent::SetEditor { editor })?;
             }
         }
         _ if !is_shown() => {}
         "editor.close" => {
             session.screen.lock().editor = None;
-            session.show_of(extension, ExtensionEvent::SetEditor { editor: None });
+            session.show_of(extension, ExtensionEvent::SetEditor { editor: None })?;
         }
         "editor.key" => {
             let KeyParams { client, data } = read_params(params)?;

@@ -12,14 +12,24 @@ use crate::frame::Failure;
 impl SessionExtensions {
     /// Tells all handlers of an event. The event is built only if there are handlers.
     pub(crate) async fn observe<T: Serialize>(&self, name: &str, event: impl FnOnce() -> T) {
+        self.observe_until(name, event, &CancellationToken::new()).await;
+    }
+
+    /// Like [`SessionExtensions::observe`]. After a cancellation, dialogs give handlers no more time.
+    pub(crate) async fn observe_until<T: Serialize>(
+        &self,
+        name: &str,
+        event: impl FnOnce() -> T,
+        cancel: &CancellationToken,
+    ) {
         let handlers = self.handlers(name);
         if handlers.is_empty() {
             return;
         }
-        let (event, cancel) = (event(), CancellationToken::new());
+        let event = event();
         for handler in handlers {
             // The failure is reported, and there is nothing to decide.
-            let _ = handler.call(self, &event, name, TimeLimit::Notification, &cancel).await;
+            let _ = handler.call(self, &event, name, TimeLimit::Notification, cancel).await;
         }
     }
 

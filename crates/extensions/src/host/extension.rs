@@ -1,13 +1,15 @@
 //! One extension of a session: what it registered, and requests to it with a limit on their time.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use osier_protocol::RenderTarget;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::action_queue::ActionQueue;
@@ -101,8 +103,8 @@ pub(crate) struct Extension {
     /// The tools and providers that it had when its process ended, until it is loaded again: the model still knows the tools, and
     /// a prompt must not go to another provider meanwhile.
     last: Mutex<(Vec<RegisteredTool>, Vec<RegisteredProvider>)>,
-    /// Dialogs that wait for the user. Time does not count meanwhile.
-    pub(crate) open_dialogs: AtomicUsize,
+    /// How many dialogs wait for the user. Time does not count meanwhile.
+    open_dialogs: watch::Sender<usize>,
     /// Its code waits for a move or a fork, and can answer nothing.
     pub(crate) is_waiting: AtomicBool,
     /// Its code waits until others handled an event of the bus.
@@ -132,6 +134,31 @@ pub(crate) struct Registrations {
     pub(crate) flags: Vec<RegisteredFlag>,
     /// Events of the bus that it listens to.
     pub(crate) bus: Vec<String>,
+}
+
+/// The most registrations of an extension, the most of them that are providers, and their sizes in bytes.
+const MAX_REGISTRATIONS: usize = 1000;
+const MAX_PROVIDERS: usize = 64;
+const MAX_REGISTRATION_BYTES: usize = 64 << 10;
+const MAX_PROVIDER_BYTES: usize = 1 << 20;
+
+impl Registrations {
+    /// Fails if there are too many, or if this one is too large.
+    pub(crate) fn check_room(&self, method: &str, size: usize) -> Result<(), Failure> {
+        let Registrations { handlers, commands, tools, shortcuts, renderers, flags, bus, providers, .. } =
+            self;
+        let count = handlers.len() + commands.len() + tools.len() + shortcuts.len();
+        let count = count + renderers.len() + flags.len() + bus.len();
+        let (is_full, max) = match method {
+            "registerProvider" => (providers.len() >= MAX_PROVIDERS, MAX_PROVIDER_BYTES),
+            _ => (count >= MAX_REGISTRATIONS, MAX_REGISTRATION_BYTES),
+        };
+        match () {
+            () if is_full => Err(Failure::new("it registers too much")),
+            () if size > max => Err(Failure::new(format!("a registration is larger than {max} bytes"))),
+            () => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -212,7 +239,7 @@ impl Extension {
             process,
             registrations: Mutex::default(),
             last: Mutex::default(),
-            open_dialogs: AtomicUsize::new(0),
+            open_dialogs: watch::Sender::new(0),
             is_waiting: AtomicBool::new(false),
             emits: AtomicBool::new(false),
             is_to_load: AtomicBool::new(true),
@@ -328,25 +355,40 @@ impl Extension {
         let (id, mut response) = self.process.request(Some(self.number), method, to_raw(params));
         let mut open = UnansweredRequest { extension: self, id, is_canceled: false, is_answered: false };
         let time = self.time_limits.lock().unwrap_or_else(PoisonError::into_inner).duration(limit);
+        let late = time_is_over(time, self.open_dialogs.subscribe(), cancel);
+        tokio::pin!(late);
+        // Who only learns something is not asked to stop, but gets no more time than the others.
+        let is_told = limit != TimeLimit::Notification;
         loop {
             tokio::select! {
                 response = &mut response => {
                     open.is_answered = true;
                     return response.unwrap_or_else(|_| Err(Failure::new("no response")));
                 }
-                () = cancel.cancelled(), if !open.is_canceled => open.cancel(),
+                () = cancel.cancelled(), if is_told && !open.is_canceled => open.cancel(),
                 () = tokio::time::sleep(LIVENESS_INTERVAL), if limit == TimeLimit::None => {
                     if self.stop_if_stuck().await {
                         return Err(Failure::new("its code did not end and was stopped"));
                     }
                 }
-                () = wait(time) => if self.open_dialogs.load(Ordering::Relaxed) == 0 {
+                () = &mut late => {
                     self.stop_if_stuck().await;
                     let seconds = time.unwrap_or_default().as_secs();
                     return Err(Failure::new(format!("no answer within {seconds} s")));
                 }
             }
         }
+    }
+
+    /// Counts a dialog as open until the result is dropped.
+    pub(crate) fn open_dialog(&self) -> OpenDialog {
+        self.open_dialogs.send_modify(|open| *open += 1);
+        OpenDialog(self.open_dialogs.clone())
+    }
+
+    /// Waits until it has a dialog open.
+    pub(crate) async fn dialog_opened(&self) {
+        until(&mut self.open_dialogs.subscribe(), true).await;
     }
 
     /// If the code of the extension runs without end, interrupts it, and then kills its process. Returns whether it was stuck.
@@ -394,9 +436,70 @@ impl Drop for UnansweredRequest<'_> {
     }
 }
 
-async fn wait(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => std::future::pending().await,
+/// Waits for the end of a time that does not pass while a dialog is open. After a cancellation, it passes in any case.
+async fn time_is_over(time: Option<Duration>, mut open: watch::Receiver<usize>, cancel: &CancellationToken) {
+    let Some(mut left) = time else { return std::future::pending().await };
+    while !cancel.is_cancelled() {
+        let started = Instant::now();
+        tokio::select! {
+            () = tokio::time::sleep(left) => return,
+            () = until(&mut open, true) => {}
+            () = cancel.cancelled() => {}
+        }
+        left = left.saturating_sub(started.elapsed());
+        tokio::select! {
+            () = until(&mut open, false) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
+    tokio::time::sleep(left).await;
+}
+
+/// Waits until a dialog is open, or none is.
+async fn until(open: &mut watch::Receiver<usize>, is_open: bool) {
+    // It fails only if the extension is gone.
+    let _ = open.wait_for(|count| (*count != 0) == is_open).await;
+}
+
+/// A dialog that waits for the user.
+#[derive(Debug)]
+pub(crate) struct OpenDialog(watch::Sender<usize>);
+
+impl Drop for OpenDialog {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_passes_only_while_no_dialog_is_open_or_after_a_cancellation() {
+        let second = Duration::from_secs(1);
+        let (open, cancel) = (watch::Sender::new(0), CancellationToken::new());
+        let late = async || {
+            let started = Instant::now();
+            time_is_over(Some(5 * second), open.subscribe(), &cancel).await;
+            started.elapsed().as_secs()
+        };
+        let user = async {
+            for _ in 0..2 {
+                tokio::time::sleep(second).await;
+                open.send_modify(|open| *open += 1);
+                tokio::time::sleep(60 * second).await;
+                open.send_modify(|open| *open -= 1);
+            }
+        };
+        assert_eq!(tokio::join!(late(), user).0, 125);
+        assert_eq!(late().await, 5);
+        open.send_modify(|open| *open += 1);
+        let stops = async {
+            tokio::time::sleep(10 * second).await;
+            cancel.cancel();
+        };
+        assert_eq!(tokio::join!(late(), stops).0, 15);
+        assert_eq!(late().await, 5);
     }
 }

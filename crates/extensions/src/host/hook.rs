@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use osier_agent::hooks::{
     CommandDecision, CommandLine, CompactionDecision, CompactionPreparation, ForkPreparation, Hook,
     HookCommand, HookContext, HookEvent, HookResult, MoveDecision, MovePreparation, Permission,
@@ -18,6 +20,7 @@ use osier_tools::user_bash::UserCommand;
 use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::ExtensionHost;
 use super::extension::TimeLimit;
@@ -407,18 +410,43 @@ impl Hook for ExtensionHost {
             return Ok(());
         }
         let describe = |name: &str| super::model_calls::describe_named(&extensions, name);
-        extensions.observe(event.name(), || super::observed::to_event(event, describe)).await;
         match event {
             HookEvent::AgentStarted { previous_session_file, .. } => {
-                extensions.discover_resources("startup").await;
+                start(&extensions, super::observed::to_event(event, describe)).await;
                 if let Some(previous) = previous_session_file {
                     self.connect_successor(previous, &extensions);
                 }
             }
-            HookEvent::AgentEnded { .. } => self.unload(ctx.session),
-            _ => {}
+            HookEvent::AgentEnded { .. } => {
+                // Nobody may be left to answer a dialog.
+                let over = CancellationToken::new();
+                over.cancel();
+                let event_of = || super::observed::to_event(event, describe);
+                extensions.observe_until(event.name(), event_of, &over).await;
+                self.unload(ctx.session);
+            }
+            _ => {
+                let event_of = || super::observed::to_event(event, describe);
+                extensions.observe_until(event.name(), event_of, ctx.cancel).await;
+            }
         }
         Ok(())
+    }
+}
+
+/// Tells handlers about the start, until one opens a dialog: clients, which show it, attach only afterwards.
+async fn start(extensions: &Arc<SessionExtensions>, event: Value) {
+    let session = extensions.clone();
+    let started = tokio::spawn(async move {
+        session.observe("session_start", || event).await;
+        session.discover_resources("startup").await;
+    });
+    let mut dialogs: FuturesUnordered<_> =
+        extensions.all().iter().map(|extension| extension.dialog_opened()).collect();
+    tokio::select! {
+        // A panic is logged.
+        _ = started => {}
+        Some(()) = dialogs.next() => {}
     }
 }
 

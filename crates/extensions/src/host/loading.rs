@@ -274,17 +274,26 @@ impl SessionExtensions {
             Some(self.options.file_rules(directory, &path, &extension.grants))
         });
         let confinement = Confinement { rules: rules.collect() };
-        // A process that could not answer does not load anything either.
-        if let Ok(in_force) = first.process.ask("confine", to_raw(&confinement)).await {
-            let in_force = in_force.get();
-            let is_complete = in_force.contains("seccomp") && in_force.contains("Landlock");
-            match is_complete || cfg!(not(target_os = "linux")) {
-                true => tracing::debug!(in_force, "a process of extensions is confined"),
-                false => tracing::warn!(
-                    in_force,
-                    "this system confines a process of extensions in part only; see `osier doctor`"
-                ),
+        let in_force = match first.process.ask("confine", to_raw(&confinement)).await {
+            Ok(in_force) => in_force,
+            // Nothing loads in a process that has ended.
+            Err(_) if first.process.has_ended() => return,
+            Err(failure) => {
+                // It would load extensions without any limits.
+                first.process.end();
+                let failure = Failure::new(format!("its process cannot be confined: {}", failure.message));
+                group.iter().for_each(|extension| extension.set_state(ExtensionState::Failed));
+                return self.report(&first.path.display().to_string(), "load", &failure);
             }
+        };
+        let in_force = in_force.get();
+        let is_complete = in_force.contains("seccomp") && in_force.contains("Landlock");
+        match is_complete || cfg!(not(target_os = "linux")) {
+            true => tracing::debug!(in_force, "a process of extensions is confined"),
+            false => tracing::warn!(
+                in_force,
+                "this system confines a process of extensions in part only; see `osier doctor`"
+            ),
         }
     }
 

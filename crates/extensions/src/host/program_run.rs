@@ -140,12 +140,25 @@ pub(super) async fn run_to_end(
             group.signal(Signal::KILL);
         }
         let status = child.wait().await.ok();
+        // What the program left behind may write for ever.
+        let mut stopped_later = None;
         while is_open {
             let before = count.load(Ordering::Relaxed);
-            let is_done = timeout(OUTPUT_GRACE, &mut read).await.is_ok();
-            is_open = !is_done && count.load(Ordering::Relaxed) != before;
+            let may_stop = stopped.is_none() && stopped_later.is_none();
+            stopped_later = tokio::select! {
+                done = timeout(OUTPUT_GRACE, &mut read) => {
+                    is_open = done.is_err() && may_stop && count.load(Ordering::Relaxed) != before;
+                    continue;
+                }
+                () = &mut deadline, if may_stop => Some(StopReason::TimedOut),
+                () = cancel.cancelled(), if may_stop => Some(StopReason::Canceled),
+                () = full.notified(), if may_stop && limits.stops_when_full => Some(StopReason::TooMuchOutput),
+            };
+            if let Some(group) = &group {
+                group.signal(Signal::KILL);
+            }
         }
-        (status, stopped)
+        (status, stopped.or(stopped_later))
     };
     if let Some(group) = group {
         group.release();
@@ -188,6 +201,16 @@ mod tests {
         assert_eq!(result.stopped, Some(StopReason::TimedOut));
         let started = String::from_utf8(result.stdout).unwrap();
         assert!(!is_running(started.trim()), "{started}");
+    }
+
+    #[tokio::test]
+    async fn a_time_limit_ends_what_still_writes_after_the_program() {
+        let limits = ProgramLimits { timeout: Some(300.0), ..ProgramLimits::default() };
+        let result = run("while :; do echo; done & echo $!", limits).await;
+        assert_eq!(result.stopped, Some(StopReason::TimedOut));
+        let output = String::from_utf8_lossy(&result.stdout).into_owned();
+        let started = output.lines().find(|line| !line.is_empty()).unwrap();
+        assert!(!is_running(started), "{started}");
     }
 
     #[tokio::test]

@@ -117,11 +117,13 @@ pub(super) fn start(call: &ExtensionCall) -> Result<Value, Failure> {
     let key = (extension.process_number, extension.number, request.id);
     let running = &call.session.programs;
     let place = extension.place();
-    let own = running.lock().keys().filter(|known| (known.0, known.1) == place).count();
+    // Other calls run at the same time.
+    let mut programs = running.lock();
+    let own = programs.keys().filter(|known| (known.0, known.1) == place).count();
     if own >= MAX_PROGRAMS {
         return Err(Failure::new(format!("spawn {} EAGAIN: too many programs run", request.program)));
     }
-    if running.lock().contains_key(&key) {
+    if programs.contains_key(&key) {
         return Err(Failure::new(format!("spawn {} EINVAL: the number is in use", request.program)));
     }
     let child = request.spawn(call)?;
@@ -132,7 +134,8 @@ pub(super) fn start(call: &ExtensionCall) -> Result<Value, Failure> {
     let (sender, receiver) = unbounded_channel();
     let waiting = Arc::new(AtomicUsize::new(0));
     let pid = child.id();
-    running.lock().insert(key, ProgramOrders { sender, waiting: waiting.clone() });
+    programs.insert(key, ProgramOrders { sender, waiting: waiting.clone() });
+    drop(programs);
     let (session, extension) = (Arc::downgrade(&call.session), extension.clone());
     tokio::spawn(async move {
         let program = RunningProgram { extension: &extension, id: key.2, waiting: &waiting };

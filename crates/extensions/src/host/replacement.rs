@@ -2,7 +2,6 @@
 //! the extensions of the old session ask for concerns the new one, until their commands have ended.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use osier_engine::{FindOptions, session_location};
@@ -101,9 +100,8 @@ async fn may_open(call: &ExtensionCall, name: &str) -> bool {
     );
     let title = format!("Open the session {} of another directory?", visible_line(name));
     let question = DialogQuestion { title, dialog: Dialog::Confirm { message }, timeout: None };
-    call.extension.open_dialogs.fetch_add(1, Ordering::Relaxed);
+    let _open = call.extension.open_dialog();
     let answer = worker.ask_dialog(question, &call.cancel).await;
-    call.extension.open_dialogs.fetch_sub(1, Ordering::Relaxed);
     answer.is_some()
 }
 

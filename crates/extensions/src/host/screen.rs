@@ -32,7 +32,7 @@ pub(super) struct ScreenFacts {
     /// The last screen that a client described.
     last: Option<ExtensionInput>,
     /// What takes back what extensions show.
-    undo: Vec<(ExtensionPlace, ExtensionEvent)>,
+    undo: Vec<Shown>,
     /// The extension whose editor is shown.
     pub(super) editor: Option<ExtensionPlace>,
     /// The requests that wait for the text of the editor, by their number.
@@ -41,6 +41,33 @@ pub(super) struct ScreenFacts {
     statuses: BTreeMap<String, String>,
     /// The extensions that render what clients asked about, by its id.
     pub(super) renderers: HashMap<String, ExtensionPlace>,
+}
+
+/// What an extension shows until it ends.
+#[derive(Debug)]
+struct Shown {
+    owner: ExtensionPlace,
+    undo: ExtensionEvent,
+    /// The size of what is shown, in bytes.
+    size: usize,
+}
+
+/// The most that an extension shows at once.
+const MAX_SHOWN: usize = 500;
+const MAX_SHOWN_BYTES: usize = 4 << 20;
+
+impl ScreenFacts {
+    fn keep(&mut self, owner: ExtensionPlace, undo: ExtensionEvent, size: usize) -> Result<(), Failure> {
+        let others =
+            self.undo.iter().filter(|shown| shown.owner == owner && shown.undo.slot() != undo.slot());
+        let (count, bytes) = others.fold((0, size), |(count, bytes), shown| (count + 1, bytes + shown.size));
+        if count >= MAX_SHOWN || bytes > MAX_SHOWN_BYTES {
+            return Err(Failure::new("it shows too much at once; clear statuses or widgets first"));
+        }
+        self.undo.retain(|shown| shown.owner != owner || shown.undo.slot() != undo.slot());
+        self.undo.push(Shown { owner, undo, size });
+        Ok(())
+    }
 }
 
 impl ScreenState {
@@ -94,15 +121,15 @@ pub(super) struct ListenParams {
 }
 
 impl SessionExtensions {
-    /// Shows something of an extension, and remembers how to take it back.
-    pub(super) fn show_of(&self, extension: &Extension, event: ExtensionEvent) {
-        self.note_status(&event);
+    /// Shows something of an extension, and remembers how to take it back. Fails if the extension shows too much already.
+    pub(super) fn show_of(&self, extension: &Extension, event: ExtensionEvent) -> Result<(), Failure> {
         if let Some(undo) = event.undo() {
-            let (place, mut facts) = (extension.place(), self.screen.lock());
-            facts.undo.retain(|(owner, known)| *owner != place || known.slot() != undo.slot());
-            facts.undo.push((place, undo));
+            let size = to_raw(&event).get().len();
+            self.screen.lock().keep(extension.place(), undo, size)?;
         }
+        self.note_status(&event);
         self.show(event);
+        Ok(())
     }
 
     fn note_status(&self, event: &ExtensionEvent) {
@@ -120,7 +147,7 @@ impl SessionExtensions {
         let undo: Vec<ExtensionEvent> = {
             let mut facts = self.screen.lock();
             facts.editor = facts.editor.filter(|owner| *owner != place);
-            facts.undo.extract_if(.., |(owner, _)| *owner == place).map(|(_, event)| event).collect()
+            facts.undo.extract_if(.., |shown| shown.owner == place).map(|shown| shown.undo).collect()
         };
         for event in undo {
             self.note_status(&event);
@@ -194,7 +221,9 @@ impl SessionExtensions {
                 ExtensionEvent::SetAutocomplete { source: name, removed: !on }
             }
         };
-        self.show_of(extension, event);
+        if let Err(failure) = self.show_of(extension, event) {
+            self.report(&extension.path.display().to_string(), method, &failure);
+        }
     }
 
     /// Gives a key to all listeners, one after another. A failure counts as no opinion.

@@ -69,6 +69,9 @@ pub(crate) struct SessionExtensions {
 /// The events of what an extension waits for while it branches.
 const OWN_MOVES: [&str; 4] = ["session_before_tree", "session_tree", "session_before_fork", "session_fork"];
 
+/// The most events that wait for an agent.
+const MAX_WAITING: usize = 1000;
+
 /// The number of a process among those of the session.
 pub(crate) type ProcessNumber = usize;
 
@@ -330,7 +333,12 @@ impl SessionExtensions {
     pub(crate) fn show(&self, event: ExtensionEvent) {
         match self.worker() {
             Some(worker) => worker.show(event),
-            None => self.agent_link().waiting.push(event),
+            None => {
+                let waiting = &mut self.agent_link().waiting;
+                if waiting.len() < MAX_WAITING {
+                    waiting.push(event);
+                }
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod components;
 mod examples;
 mod gates;
 mod hostile;
+mod limits;
 mod models;
 mod node;
 mod observers;
@@ -87,6 +88,17 @@ impl TestSession {
         turns: impl IntoIterator<Item = ScriptedTurn>,
         mode: ExtensionMode,
     ) -> TestSession {
+        let data_folder = folder.path().join("data");
+        TestSession::start_with_data(folder, files, turns, mode, data_folder).await
+    }
+
+    async fn start_with_data(
+        folder: TempDir,
+        files: &[PathBuf],
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        mode: ExtensionMode,
+        data_folder: PathBuf,
+    ) -> TestSession {
         let source =
             |path: &PathBuf| ExtensionSource { path: path.clone(), origin: ExtensionOrigin::CommandLine };
         let sources: Vec<ExtensionSource> = files.iter().map(source).collect();
@@ -94,7 +106,7 @@ impl TestSession {
             catalog: Box::new(sources),
             launcher: ExtensionLauncher::Thread,
             mode,
-            data_folder: folder.path().join("data"),
+            data_folder,
             protected: Vec::new(),
             themes: vec!["dark".to_owned()],
             variables: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),

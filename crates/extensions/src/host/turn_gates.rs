@@ -2,10 +2,11 @@
 //! `before_provider_headers`; and `resources_discover`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use osier_agent::PromptLibrary;
 use osier_agent::hooks::{HookContext, HookError, HookResult, StepChange, UserCommandDecision};
+use osier_agent::{FileCheck, PromptFolder, PromptLibrary};
 use osier_tools::user_bash::{BashExecution, UserCommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::extension::TimeLimit;
 use super::session::SessionExtensions;
-use crate::file_rules::FileRules;
+use crate::file_rules::{FileAccess, FileRules};
 use crate::frame::Failure;
 
 /// The answer to `message_end`.
@@ -190,12 +191,15 @@ impl SessionExtensions {
         self.set_resources(found);
     }
 
-    /// What extensions may still name: links can change.
+    /// What extensions may still name. Links can change at any time, so each file is checked again when it is read.
     pub(super) fn prompt_folders(&self) -> PromptLibrary {
         let mut library = PromptLibrary::default();
         for FoundResources { skills, templates, rules } in &*self.resources() {
-            let readable = |paths: &[PathBuf]| -> Vec<PathBuf> {
-                paths.iter().filter_map(|path| rules.granted_tree(path).ok()).collect()
+            let of_extension = rules.clone();
+            let check: FileCheck = Arc::new(move |real: &Path| of_extension.check(real, FileAccess::Read));
+            let readable = |paths: &[PathBuf]| -> Vec<PromptFolder> {
+                let granted = paths.iter().filter_map(|path| rules.granted_tree(path).ok());
+                granted.map(|path| PromptFolder { path, check: Some(check.clone()) }).collect()
             };
             library.skill_folders.extend(readable(skills));
             library.template_folders.extend(readable(templates));

@@ -1,7 +1,6 @@
 //! What extensions show to the user and ask the user.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use osier_protocol::{Dialog, DialogQuestion, ExtensionEvent, FloatPlace, UserAnswer};
@@ -40,6 +39,9 @@ struct ComponentParams {
     component: u64,
     #[serde(default)]
     floating: bool,
+    /// It gets the keys when it floats.
+    #[serde(default)]
+    focuses: bool,
     #[serde(default)]
     lines: Vec<String>,
     #[serde(default)]
@@ -48,18 +50,18 @@ struct ComponentParams {
 
 /// Shows a component until the extension or the user ends it. It gets the keys.
 pub(super) async fn component(call: &ExtensionCall) -> Result<Value, Failure> {
-    let ComponentParams { component, floating, .. } = call.params()?;
+    let ComponentParams { component, floating, focuses, .. } = call.params()?;
     let dialog = Dialog::Component { component: component_id(&call.extension, component)?, floating };
     let name = call.extension.path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let question = DialogQuestion { title: name.unwrap_or_default(), dialog, timeout: None };
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
-    call.extension.open_dialogs.fetch_add(1, Ordering::Relaxed);
+    // One that floats may stay for the whole session. It is a dialog only if it wants the keys.
+    let _open = (!floating || focuses).then(|| call.extension.open_dialog());
     let closed = worker.ask_dialog(question, &call.cancel);
     match floating {
         true => drop(closed.await),
         false => drop(announced(call, json!({ "kind": "custom" }), closed).await),
     }
-    call.extension.open_dialogs.fetch_sub(1, Ordering::Relaxed);
     Ok(Value::Null)
 }
 
@@ -95,10 +97,7 @@ pub(super) fn show(
         | ExtensionEvent::SetWorking { .. }
         | ExtensionEvent::SetHiddenThinkingLabel { .. }
         | ExtensionEvent::SetToolsExpanded { .. }
-        | ExtensionEvent::SetTheme { .. } => {
-            session.show_of(extension, event);
-            Ok(())
-        }
+        | ExtensionEvent::SetTheme { .. } => session.show_of(extension, event),
         _ => Err(Failure::new("ui.show cannot show this")),
     }
 }
@@ -121,7 +120,7 @@ pub(super) async fn dialog(call: &ExtensionCall) -> Result<Value, Failure> {
     let is_confirm = matches!(question.dialog, Dialog::Confirm { .. });
     let timeout = question.timeout;
     let event = json!({ "kind": kind_of(&question.dialog), "title": question.title });
-    call.extension.open_dialogs.fetch_add(1, Ordering::Relaxed);
+    let _open = call.extension.open_dialog();
     let asked = worker.ask_dialog(question, &call.cancel);
     let in_time = async {
         match timeout {
@@ -130,7 +129,6 @@ pub(super) async fn dialog(call: &ExtensionCall) -> Result<Value, Failure> {
         }
     };
     let answer = announced(call, event, in_time).await;
-    call.extension.open_dialogs.fetch_sub(1, Ordering::Relaxed);
     Ok(match answer {
         Some(UserAnswer::Text { text }) => json!(text),
         Some(_) if is_confirm => json!(true),

@@ -1,8 +1,10 @@
 //! Packages of extensions: where they come from, and what is in them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
+use osier_agent::FileCheck;
 use osier_extensions::{ExtensionOrigin, entry_files, find_extensions};
 use serde_json::Value;
 
@@ -137,6 +139,15 @@ impl PackageContents {
             prompts: folders("prompts"),
         }
     }
+}
+
+/// Allows only files in this folder.
+pub(super) fn inside(folder: &Path) -> FileCheck {
+    let root = folder.canonicalize();
+    Arc::new(move |real| match &root {
+        Ok(root) if real.starts_with(root) => Ok(()),
+        _ => Err("leads out of the package".to_owned()),
+    })
 }
 
 /// A named file, a folder that is an extension, or a folder of extensions.

@@ -51,6 +51,42 @@ async fn a_link_that_changes_later_is_not_followed() {
 }
 
 #[tokio::test]
+async fn a_link_that_changes_after_the_check_is_not_followed() {
+    let (secret, own) = (secret(), tempfile::tempdir().unwrap());
+    std::fs::create_dir_all(own.path().join("prompts")).unwrap();
+    std::fs::create_dir_all(own.path().join("skills/diary")).unwrap();
+    std::fs::write(own.path().join("prompts/diary.md"), "harmless").unwrap();
+    let source = "export default (pi) => pi.on('resources_discover', () => ({ promptPaths: ['prompts'], skillPaths: ['skills'] }));";
+    std::fs::write(own.path().join("x.ts"), source).unwrap();
+    let session = TestSession::with_files(&[own.path().join("x.ts")], []).await;
+    let library = session.extensions().prompt_folders();
+    assert_eq!(library.expand("/diary").unwrap().as_deref(), Some("harmless"));
+    std::fs::remove_file(own.path().join("prompts/diary.md")).unwrap();
+    std::os::unix::fs::symlink(secret.path().join("diary.md"), own.path().join("prompts/diary.md")).unwrap();
+    std::fs::write(secret.path().join("SKILL.md"), "---\ndescription: secret\n---\n").unwrap();
+    std::os::unix::fs::symlink(secret.path().join("SKILL.md"), own.path().join("skills/diary/SKILL.md"))
+        .unwrap();
+    assert_eq!(library.expand("/diary").unwrap(), None);
+    assert!(library.find_all().1.is_empty());
+}
+
+#[tokio::test]
+async fn a_link_that_is_moved_leads_to_the_same_place() {
+    let source = "export default (pi) => pi.registerCommand('go', { handler: (_, ctx) => {
+        const fs = globalThis['requ' + 'ire']('f' + 's'), data = ctx.cwd + '/data';
+        fs.mkdirSync(data + '/a/b/c', { recursive: true });
+        fs.symlinkSync('../../config.toml', data + '/a/b/c/link');
+        fs.renameSync(data + '/a/b/c/link', data + '/a/link');
+        fs.renameSync(data + '/a/b/c', data + '/c');
+        fs.symlinkSync('./c', data + '/d');
+        ctx.ui.notify(fs.readlinkSync(data + '/a/link').slice(data.length));
+    } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/go").await;
+    assert_eq!(session.notified().await, "/a/config.toml");
+}
+
+#[tokio::test]
 async fn a_changed_prompt_attaches_no_files() {
     let secret = secret();
     let file = secret.path().join("diary.md");
