@@ -43,7 +43,8 @@ pub(crate) struct AgentContext {
 }
 
 /// The mutable state. Each part has one module that changes it. One lock guards all of them: send live events about a change
-/// before releasing it, so that clients see them in order.
+/// before releasing it, so that clients see them in order. It has many fields because a change of one part often depends on others, and
+/// one lock keeps them together.
 #[derive(Debug, Default)]
 pub(crate) struct AgentState {
     pub(crate) turn_running: bool,

@@ -357,15 +357,15 @@ impl Extension {
         let time = self.time_limits.lock().unwrap_or_else(PoisonError::into_inner).duration(limit);
         let late = time_is_over(time, self.open_dialogs.subscribe(), cancel);
         tokio::pin!(late);
-        // Who only learns something is not asked to stop, but gets no more time than the others.
-        let is_told = limit != TimeLimit::Notification;
+        // An observer is not asked to stop, but gets no more time than the others.
+        let can_be_canceled = limit != TimeLimit::Notification;
         loop {
             tokio::select! {
                 response = &mut response => {
                     open.is_answered = true;
                     return response.unwrap_or_else(|_| Err(Failure::new("no response")));
                 }
-                () = cancel.cancelled(), if is_told && !open.is_canceled => open.cancel(),
+                () = cancel.cancelled(), if can_be_canceled && !open.is_canceled => open.cancel(),
                 () = tokio::time::sleep(LIVENESS_INTERVAL), if limit == TimeLimit::None => {
                     if self.stop_if_stuck().await {
                         return Err(Failure::new("its code did not end and was stopped"));

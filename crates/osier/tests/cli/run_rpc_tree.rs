@@ -22,7 +22,7 @@ fn entry_with(program: &mut RpcProgram, text: &str) -> Value {
 }
 
 #[test]
-fn a_move_summarizes_the_branch_as_it_is_told_and_labels_the_summary() {
+fn a_move_summarizes_the_branch_with_its_instructions_and_labels_the_summary() {
     let model = ModelServer::new();
     let env = model.env();
     let mut program = RpcProgram::start(&env, &[]);

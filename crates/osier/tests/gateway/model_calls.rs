@@ -39,7 +39,7 @@ async fn post_while_the_model_replies(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_move_summarizes_the_branch_as_it_is_told_and_labels_the_summary() {
+async fn a_move_summarizes_the_branch_with_its_instructions_and_labels_the_summary() {
     let model = ModelServer::new();
     let gateway = TestGateway::start_in(model.env(), &[]);
     let session = gateway.create().await;
