@@ -254,16 +254,33 @@ export class TranscriptView {
     if (batch?.status) header.append(element("span", { class: "batch-status", "data-status": batch.status }, batch.status));
     const label = this.store.labelsByEntryId.get(entry.id);
     if (label) header.append(element("span", { class: "label", dir: "auto" }, label));
-    const others = this.store.alternatives(index);
     const origin = body.querySelector(".origin");
     if (origin) header.append(origin);
-    if (others.length > 1) header.append(drawSwitch(this.store, others, others.indexOf(index)));
+    for (const start of this.startsAt(entry, index)) {
+      const others = this.store.alternatives(start);
+      if (others.length > 1) header.append(drawSwitch(this.store, others, others.indexOf(start)));
+    }
     const href = this.live?.link(entry.id) ?? `#entry=${encodeURIComponent(entry.id)}`;
     const link = element("a", { class: "permalink", href, title: "Link to this entry" });
     link.append(drawTime(entry.timestamp));
     header.append(link);
     if (this.live) header.append(drawMenuButton());
     return header;
+  }
+
+  /** An entry, and those right above it whose own header nobody sees: where branches start there, its header leads to the others. @param {Row} entry @param {number} index */
+  startsAt(entry, index) {
+    const starts = [index];
+    const path = this.store.visibleEntries;
+    for (let at = (this.positions.get(entry.id) ?? 0) - 1; at >= 0 && this.hidesHeader(path[at]); at--) {
+      starts.unshift(/** @type {number} */ (this.store.entryById.get(path[at].id)));
+    }
+    return starts;
+  }
+
+  /** Whether the style hides the header of an entry. @param {Row} entry */
+  hidesHeader(entry) {
+    return entry.role === "system" || entry.type === "model_change" || entry.type === "thinking_level_change" || this.delegations.resultOf.has(entry.id);
   }
 
   /** Draws an entry and moves it into view. @param {string} id */
