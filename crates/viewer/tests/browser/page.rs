@@ -72,6 +72,15 @@ async fn a_branch_that_starts_with_a_setting_has_its_switch_on_the_next_entry() 
     page.becomes(switches, "more ‹1/3›").await;
 }
 
+/// Of several calls, only those without a result say so.
+#[tokio::test]
+async fn a_call_without_a_result_is_marked_in_an_export() {
+    let script = "say a; reply b calls read x.txt, read y.txt; result c; say d; reply e calls read z.txt; result f; reply g calls read w.txt";
+    let Some(page) = OpenPage::of_script(script).await else { return };
+    let marked = "[...document.querySelectorAll('.call')].filter((call) => call.querySelector('.interrupted')?.textContent === 'interrupted, no result').map((call) => call.querySelector('.summary').textContent).join()";
+    page.becomes(marked, "y.txt,w.txt").await;
+}
+
 #[tokio::test]
 async fn filters_show_what_the_terminal_shows() {
     let script = "say a; reply b calls read x.txt; result c; reply d; label good on d; label gone on a; unlabel a; model p/m; note reviewer n";
