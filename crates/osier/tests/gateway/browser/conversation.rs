@@ -220,6 +220,26 @@ async fn a_call_without_a_result_says_that_it_was_interrupted() {
     page.becomes(calls, json!(["interrupted, no result"])).await;
 }
 
+/// What is asked about is shown in full, also on a phone.
+#[tokio::test]
+async fn the_command_of_a_question_is_not_cut() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow { width: 500, height: 844, dark: false }).await
+    else {
+        return;
+    };
+    let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true });
+    page.browser.devtools("Emulation.setDeviceMetricsOverride", phone).await;
+    page.show(&gateway.create().await).await;
+    page.prompt("run").await;
+    let command = format!("echo {} {}", "word ".repeat(20), "x".repeat(100));
+    model.next_request().reply_with_call("bash", &json!({ "command": command }));
+    page.wait("document.querySelector('.question pre.command code')").await;
+    let overflow = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.question pre.command'))";
+    page.becomes(overflow, json!(0)).await;
+}
+
 /// That a busy model is tried again is said until it answers.
 #[tokio::test]
 async fn a_pause_before_another_attempt_ends_with_the_reply() {
