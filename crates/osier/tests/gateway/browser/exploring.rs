@@ -99,6 +99,24 @@ async fn tries_are_started_compared_shown_and_kept() {
     page.is_consistent().await;
 }
 
+/// Tries that did the same: the comparison says so.
+#[tokio::test]
+async fn equal_tries_are_called_equal() {
+    let model = ModelServer::new();
+    let Some((_gateway, page)) = open(&model).await else { return };
+    for request in start(&model, &page).await {
+        let edits = json!([{ "oldText": "one\n", "newText": "one\ntwo\n" }]);
+        request.reply_with_call("edit", &json!({ "path": "list.txt", "edits": edits }));
+        model.next_request().reply("I added two");
+    }
+    page.wait(&format!("{STATUS} === 'completed,completed'")).await;
+    for number in [1, 2] {
+        page.browser.click(&format!("[data-focus=box-{number}]")).await;
+    }
+    page.click_part(&button("Compare")).await;
+    page.wait("document.querySelector('dialog .difference-note')?.textContent === 'The files of both tries are equal.'").await;
+}
+
 /// A selected entry is where the tries start, as it is for a prompt. After that, nothing is selected: neither here nor after a refresh.
 #[tokio::test]
 async fn tries_start_at_the_selected_entry() {
