@@ -238,6 +238,10 @@ async fn the_command_of_a_question_is_not_cut() {
     page.wait("document.querySelector('.question pre.command code')").await;
     let overflow = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.question pre.command'))";
     page.becomes(overflow, json!(0)).await;
+    // An answer that lasts says how long.
+    let always =
+        "[...document.querySelectorAll('.answers > button')].slice(1).map((button) => button.textContent)";
+    page.wait(&format!("{always}.length > 0 && {always}.every((name) => name.startsWith('Always allow ') && name.endsWith(' in this session'))")).await;
 }
 
 /// That a busy model is tried again is said until it answers.
