@@ -36,6 +36,7 @@ macro_rules! web_files {
 pub const WEB_FILES: &[WebFile] = web_files![
     "actions.js",
     "bodies.js",
+    "commands.js",
     "compare.js",
     "completion.js",
     "composer.js",

@@ -36,11 +36,20 @@ export async function openTryComparison(session, explore, left, right, onShow) {
   const files = (/** @type {any[]} */ changes) => (changes.length > 0 ? changes.map((change) => change.path).join(", ") : "no file");
   const note = element("p", { class: "notice" }, `Try ${left} changed ${files(compared.leftFiles)}; try ${right} changed ${files(compared.rightFiles)}`);
   const parts = [note];
+  const same = differenceNote(compared);
+  if (same) parts.push(element("p", { class: "notice difference-note" }, same));
   if (compared.diff) {
     const { html } = await fetchJson("/api/render", { parts: [{ type: "diff", text: compared.diff }] });
     parts.push(element("details", { class: "file-difference", open: true }, element("summary", {}, `From the files of try ${left} to those of try ${right}`), fragment(html[0])));
   }
   return showSides(session, `Try ${left} and try ${right}`, parts, compared.conversation, [{ tip: compared.left.tipId, name: `Try ${left}` }, { tip: compared.right.tipId, name: `Try ${right}` }], onShow);
+}
+
+/** What there is to say about the difference between the files of two tries, if it is not a patch. @param {any} compared */
+function differenceNote({ diff, left, leftFiles }) {
+  if (diff === "") return leftFiles.length > 0 ? "The files of both tries are equal." : "Neither try changed a file.";
+  if (diff) return null;
+  return left.place?.kind === "read_only" ? "The tries only read." : "The copies were removed, so the files cannot be compared.";
 }
 
 /**

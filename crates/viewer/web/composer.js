@@ -1,6 +1,7 @@
 // @ts-check
 // The prompt: sends, steers, queues, cancels, and continues from the selected entry.
 
+import { unknownCommand } from "./commands.js";
 import { Completion } from "./completion.js";
 import { EngineError } from "./connection.js";
 import { askDialog } from "./dialog.js";
@@ -262,6 +263,8 @@ export class Composer {
       if (store.sessionMeta.sessionId !== sessionId) return announce("Another session was opened. The prompt was not sent.");
       const isRunning = store.turnRunning;
       const shell = /^(!!?)\s*(.+)$/su.exec(prompt.text);
+      const refusal = await unknownCommand(prompt.text, async () => (await this.session.query({ type: "commands" })).commands);
+      if (refusal) return announce(refusal);
       if (shell && !prompt.isTyped && !(await askDialog({ title: "Run this shell command?", text: shell[2], action: "Run" }))) return;
       if (!(await this.session.moveToSelected())) return;
       this.showEnd();

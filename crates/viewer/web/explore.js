@@ -168,6 +168,8 @@ class ExploreTable {
   /** Keeps a try. The leaf moves to its end, which is shown. @param {number} number */
   keep(number) {
     return this.run({ action: "keep", try: number }, (reply) => {
+      // To count the files of all tries again takes a while.
+      if (reply.kept) this.draw({ ...this.report, kept: number, unfinishedKeep: null });
       if (reply.kept) this.page.showEnd();
       return keptText(reply);
     });

@@ -45,6 +45,8 @@ export class LiveStore extends SessionStore {
     /** @type {{ steering: string[], followUp: string[] }} */
     this.queue = { steering: [], followUp: [] };
     this.turnRunning = false;
+    /** Whether it is known if a turn is running. */
+    this.isFollowed = false;
     /** The last turn on the path did not finish. */
     this.unfinishedTurn = false;
     /** @type {Map<string, import("./state.js").TaskPanel>} Tasks that sub-agents do now, by key. */
@@ -154,10 +156,15 @@ export class LiveStore extends SessionStore {
     return this.leafIndex() < 0 || this.isLeafSelected() ? null : this.entries[selected];
   }
 
+  mayContinue() {
+    return !this.isFollowed || (this.turnRunning && this.isAtLeaf());
+  }
+
   /** @param {any} state The state of the session when the page attached. */
   attach(state) {
     this.logGeneration = state.position.generation;
     this.turnRunning = state.turnRunning;
+    this.isFollowed = true;
     this.drafts = new Map();
     this.tools = new Map();
     this.runningTasks = new Map();

@@ -55,7 +55,7 @@ export class QuestionView {
     details.append(...notes);
     const answers = [
       { name: "Allow once", answer: { type: "once" } },
-      ...offers.map((/** @type {string} */ allowance) => ({ name: `Always allow ${offerName(allowance)}`, answer: { type: "always", allowance } })),
+      ...offers.map((/** @type {string} */ allowance) => ({ name: `Always allow ${offerName(allowance)} in this session`, answer: { type: "always", allowance } })),
     ];
     return this.drawCard(id, questionTitle(call, what), details, answers, "Refuse");
   }

@@ -331,6 +331,11 @@ export class SessionStore {
     this.notify("view");
   }
 
+  /** Whether calls at the end of the shown path may still get a result. */
+  mayContinue() {
+    return false;
+  }
+
   /** Whether the shown path is the one to the leaf of the session. */
   isAtLeaf() {
     return (this.activePathIds.at(-1) ?? null) === this.sessionMeta.leafEntryId;

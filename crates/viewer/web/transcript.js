@@ -50,6 +50,8 @@ export class TranscriptView {
     /** @type {Map<string, number>} The position of each entry on the path. */
     this.positions = new Map();
     this.delegations = new Delegations();
+    /** @type {Set<string>} The replies with calls that will never get a result. */
+    this.interrupted = new Set();
     /** Which folded parts are open: by class. @type {Record<string, boolean | undefined>} */
     this.openParts = {};
     /** Those that the user opened or closed one by one: by `ID:NUMBER`. @type {Map<string, boolean>} */
@@ -57,6 +59,7 @@ export class TranscriptView {
     this.observer = new IntersectionObserver((seen) => this.handleSeen(seen), { rootMargin: "1200px 0px" });
     store.subscribe((what, id) => {
       if (what === "path") this.rebuild();
+      if (what === "path" || what === "runtime") this.updateInterrupted();
       if (what === "entry" && id) this.redraw(id);
       if (what === "labels") this.updateLabels();
       if (what === "tasks" && id) this.updateTasks(id);
@@ -153,7 +156,7 @@ export class TranscriptView {
     if (missing.length === 0 || !this.live) return;
     const ids = missing.map((entry) => entry.getAttribute("data-id") ?? "");
     try {
-      await this.live.load([...ids, ...ids.flatMap((id) => this.delegations.neededFor(id))]);
+      await this.live.load([...ids, ...ids.flatMap((id) => [...this.delegations.neededFor(id), ...this.neededForCalls(id)])]);
     } catch {
       return this.loadLater(group);
     }
@@ -223,9 +226,11 @@ export class TranscriptView {
     const isSelected = entry.id === this.store.selectedEntryId;
     const batch = this.delegations.batchOf.get(entry.id);
     const batchHtml = batch && this.bodyOf(/** @type {number} */ (this.store.entryById.get(batch.id)));
-    const html = batch && batchHtml === undefined ? undefined : this.bodyOf(index);
+    const answers = this.findInterrupted(entry) ? this.answersOf(entry).rows.map((row) => this.bodyOf(/** @type {number} */ (this.store.entryById.get(row.id)))) : [];
+    const html = (batch && batchHtml === undefined) || answers.includes(undefined) ? undefined : this.bodyOf(index);
     const body = element("div", { class: html === undefined ? "body loading" : "body" }, fragment(html ?? ""));
     if (batchHtml !== undefined) mergeTasks(body, fragment(batchHtml));
+    if (this.interrupted.has(entry.id)) markInterrupted(body, answers.map((answer) => fragment(answer ?? "")));
     if (entry.type === "subagent_batch" || batch) this.finishBatch(entry.id, body);
     for (const [part, isOpen] of Object.entries(this.openParts)) setOpen(body, part, isOpen === true);
     this.openToggled(entry.id, body);
@@ -241,6 +246,45 @@ export class TranscriptView {
     );
   }
 
+  /** The results of the calls of a reply, and whether more of them may come below. @param {Row} reply */
+  answersOf(reply) {
+    const path = this.store.visibleEntries;
+    /** @type {Row[]} */
+    const rows = [];
+    for (let at = (this.positions.get(reply.id) ?? path.length) + 1; at < path.length; at++) {
+      if (path[at].role === "assistant") return { rows, isOver: true };
+      if (path[at].role === "toolResult") rows.push(path[at]);
+    }
+    return { rows, isOver: false };
+  }
+
+  /** Finds out whether a reply has calls that will never get a result. After an interruption, a turn continues below them. @param {Row} reply */
+  findInterrupted(reply) {
+    const calls = reply.role === "assistant" ? reply.calls ?? 0 : 0;
+    const { rows, isOver } = calls > 0 ? this.answersOf(reply) : { rows: [], isOver: true };
+    const mayCome = !isOver && this.store.mayContinue() && !this.interrupted.has(reply.id);
+    const isInterrupted = rows.length < calls && !mayCome;
+    this.interrupted[isInterrupted ? "add" : "delete"](reply.id);
+    return isInterrupted;
+  }
+
+  /** A turn ended, or late results came: other replies may be interrupted now. */
+  updateInterrupted() {
+    const last = this.shown.findLast((row) => row.role === "assistant");
+    for (const id of new Set([...this.interrupted, ...(last ? [last.id] : [])])) {
+      const reply = this.positions.has(id) ? this.store.entry(id) : undefined;
+      const before = this.interrupted.has(id);
+      if (!reply) this.interrupted.delete(id);
+      else if (this.findInterrupted(reply) !== before) this.redraw(id);
+    }
+  }
+
+  /** The results that must be known to draw a reply. @param {string} id */
+  neededForCalls(id) {
+    const reply = this.interrupted.has(id) ? this.store.entry(id) : undefined;
+    return reply ? this.answersOf(reply).rows.map((row) => row.id) : [];
+  }
+
   /** Whether an entry is the result of the call or of the sub-agents right above it, so that it needs no title. @param {Row} entry */
   followsItsCall(entry) {
     const above = this.store.visibleEntries[(this.positions.get(entry.id) ?? 0) - 1];
@@ -254,16 +298,33 @@ export class TranscriptView {
     if (batch?.status) header.append(element("span", { class: "batch-status", "data-status": batch.status }, batch.status));
     const label = this.store.labelsByEntryId.get(entry.id);
     if (label) header.append(element("span", { class: "label", dir: "auto" }, label));
-    const others = this.store.alternatives(index);
     const origin = body.querySelector(".origin");
     if (origin) header.append(origin);
-    if (others.length > 1) header.append(drawSwitch(this.store, others, others.indexOf(index)));
+    for (const start of this.startsAt(entry, index)) {
+      const others = this.store.alternatives(start);
+      if (others.length > 1) header.append(drawSwitch(this.store, others, others.indexOf(start)));
+    }
     const href = this.live?.link(entry.id) ?? `#entry=${encodeURIComponent(entry.id)}`;
     const link = element("a", { class: "permalink", href, title: "Link to this entry" });
     link.append(drawTime(entry.timestamp));
     header.append(link);
     if (this.live) header.append(drawMenuButton());
     return header;
+  }
+
+  /** An entry, and those right above it whose own header nobody sees: where branches start there, its header leads to the others. @param {Row} entry @param {number} index */
+  startsAt(entry, index) {
+    const starts = [index];
+    const path = this.store.visibleEntries;
+    for (let at = (this.positions.get(entry.id) ?? 0) - 1; at >= 0 && this.hidesHeader(path[at]); at--) {
+      starts.unshift(/** @type {number} */ (this.store.entryById.get(path[at].id)));
+    }
+    return starts;
+  }
+
+  /** Whether the style hides the header of an entry. @param {Row} entry */
+  hidesHeader(entry) {
+    return entry.role === "system" || entry.type === "model_change" || entry.type === "thinking_level_change" || this.delegations.resultOf.has(entry.id);
   }
 
   /** Draws an entry and moves it into view. @param {string} id */
@@ -361,6 +422,14 @@ export class TranscriptView {
 /** @param {Element} root @param {string} part @param {boolean} isOpen */
 function setOpen(root, part, isOpen) {
   for (const details of root.querySelectorAll(`details.${part}`)) details.toggleAttribute("open", isOpen);
+}
+
+/** Says of calls without a result that they were interrupted. @param {Element} body @param {DocumentFragment[]} answers */
+function markInterrupted(body, answers) {
+  const answered = new Set(answers.flatMap((answer) => [...answer.querySelectorAll(".result")].map((result) => result.getAttribute("data-call"))));
+  for (const call of body.querySelectorAll(".call")) {
+    if (!answered.has(call.getAttribute("data-call"))) call.append(element("p", { class: "notice interrupted" }, "interrupted, no result"));
+  }
 }
 
 /** How many entries two paths have in common. @param {Row[]} left @param {Row[]} right */

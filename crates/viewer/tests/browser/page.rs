@@ -50,6 +50,37 @@ async fn where_branches_start_a_switch_leads_to_the_others() {
     page.shows("1 2 6 7").await;
 }
 
+/// Entries whose header is hidden can start a branch, too: the next entry leads to the others.
+#[tokio::test]
+async fn a_branch_that_starts_with_a_setting_has_its_switch_on_the_next_entry() {
+    let script = "say question; reply answer; say more; move answer; thinking high; system rules; say side; move answer; model p/m";
+    let Some(page) = OpenPage::of_script(script).await else { return };
+    let shown = |id: &str| {
+        format!(
+            "[...document.querySelectorAll('#entry-{id} .switch')].filter((part) => part.checkVisibility()).map((part) => part.textContent).join()"
+        )
+    };
+    let switches = "[...document.querySelectorAll('.switch')].filter((part) => part.checkVisibility()).map((part) => part.closest('.entry').innerText.split('\\n').at(-1) + ' ' + part.textContent).join()";
+    // Nothing follows the change of the model, so it shows its own.
+    page.becomes(switches, "Model: p/m ‹3/3›").await;
+    let last = page.text("document.querySelector('.kind-model_change').dataset.id").await;
+    page.browser.click(&format!("#entry-{last} .switch button:first-child")).await;
+    page.becomes(switches, "side ‹2/3›").await;
+    let side = page.text("document.querySelector('.entry:last-child').dataset.id").await;
+    page.becomes(&shown(&side), "‹2/3›").await;
+    page.browser.click(&format!("#entry-{side} .switch button:first-child")).await;
+    page.becomes(switches, "more ‹1/3›").await;
+}
+
+/// Of several calls, only those without a result say so.
+#[tokio::test]
+async fn a_call_without_a_result_is_marked_in_an_export() {
+    let script = "say a; reply b calls read x.txt, read y.txt; result c; say d; reply e calls read z.txt; result f; reply g calls read w.txt";
+    let Some(page) = OpenPage::of_script(script).await else { return };
+    let marked = "[...document.querySelectorAll('.call')].filter((call) => call.querySelector('.interrupted')?.textContent === 'interrupted, no result').map((call) => call.querySelector('.summary').textContent).join()";
+    page.becomes(marked, "y.txt,w.txt").await;
+}
+
 #[tokio::test]
 async fn filters_show_what_the_terminal_shows() {
     let script = "say a; reply b calls read x.txt; result c; reply d; label good on d; label gone on a; unlabel a; model p/m; note reviewer n";

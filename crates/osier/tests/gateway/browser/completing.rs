@@ -115,3 +115,34 @@ async fn enter_sends_what_is_already_complete() {
     model.next_request().reply("done");
     page.sees("done").await;
 }
+
+/// The model gets no commands that nobody knows. Those of the terminal have a menu entry here, and paths are no commands.
+#[tokio::test]
+async fn unknown_commands_are_not_sent() {
+    let model = ModelServer::new();
+    let Some((_gateway, page)) = open(&model).await else { return };
+    let said = "document.querySelector('#message').textContent";
+    for (text, answer) in [
+        ("/undo", "/undo is a command of the terminal; here, choose “Undo the last move” under More"),
+        (
+            "/compact now",
+            "/compact is a command of the terminal; here, choose “Compact the context…” under More",
+        ),
+        ("/quit", "/quit is a command of the terminal"),
+        ("/nosuch x", "Unknown command /nosuch; the list after / has those that can be used here"),
+        ("/constructor", "Unknown command /constructor; the list after / has those that can be used here"),
+    ] {
+        page.prompt(text).await;
+        page.becomes(said, json!(answer)).await;
+        // It stays in the editor.
+        page.becomes("document.querySelector('#prompt').value", json!(text)).await;
+        page.evaluate("document.querySelector('#prompt').select()").await;
+    }
+    page.prompt("/tmp/x is a path").await;
+    let request = model.next_request();
+    let messages = request.messages();
+    assert!(messages.iter().any(|message| message == "user: /tmp/x is a path"), "{messages:?}");
+    assert!(!messages.iter().any(|message| message.contains("/undo") || message.contains("/nosuch")));
+    request.reply("done");
+    page.turn_ended(1).await;
+}

@@ -188,6 +188,62 @@ async fn output_of_a_tool_is_shown_while_it_runs() {
     page.wait("!document.querySelector('.result.running')").await;
 }
 
+/// A call whose process died says so, as in the terminal: not while it runs, but also when the turn goes on.
+#[tokio::test]
+async fn a_call_without_a_result_says_that_it_was_interrupted() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let port = gateway.port();
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("run").await;
+    model.next_request().reply_with_call("bash", &json!({ "command": "echo started; sleep 600" }));
+    page.wait("document.querySelector('.question')").await;
+    page.browser.click(".question button.primary").await;
+    page.wait("document.querySelector('.result.running pre')?.textContent.includes('started')").await;
+    let calls = "[...document.querySelectorAll('.entry .call')].map((call) => call.textContent.split('sleep 600')[1])";
+    page.becomes(calls, json!([""])).await;
+    page.refresh().await;
+    page.wait("document.querySelector('.result.running pre')?.textContent.includes('started')").await;
+    page.becomes(calls, json!([""])).await;
+    let _gateway = TestGateway::start_on(gateway.kill(), port);
+    page.becomes(calls, json!(["interrupted, no result"])).await;
+    page.refresh().await;
+    page.becomes(calls, json!(["interrupted, no result"])).await;
+    page.click_part("document.querySelector('#running .unfinished button')").await;
+    let mut request = model.next_request();
+    request.send_text("It goes on");
+    page.sees("It goes on").await;
+    page.becomes(calls, json!(["interrupted, no result"])).await;
+    request.finish("stop");
+    page.turn_ended(2).await;
+    page.becomes(calls, json!(["interrupted, no result"])).await;
+}
+
+/// What is asked about is shown in full, also on a phone.
+#[tokio::test]
+async fn the_command_of_a_question_is_not_cut() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow { width: 500, height: 844, dark: false }).await
+    else {
+        return;
+    };
+    let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true });
+    page.browser.devtools("Emulation.setDeviceMetricsOverride", phone).await;
+    page.show(&gateway.create().await).await;
+    page.prompt("run").await;
+    let command = format!("echo {} {}", "word ".repeat(20), "x".repeat(100));
+    model.next_request().reply_with_call("bash", &json!({ "command": command }));
+    page.wait("document.querySelector('.question pre.command code')").await;
+    let overflow = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.question pre.command'))";
+    page.becomes(overflow, json!(0)).await;
+    // An answer that lasts says how long.
+    let always =
+        "[...document.querySelectorAll('.answers > button')].slice(1).map((button) => button.textContent)";
+    page.wait(&format!("{always}.length > 0 && {always}.every((name) => name.startsWith('Always allow ') && name.endsWith(' in this session'))")).await;
+}
+
 /// That a busy model is tried again is said until it answers.
 #[tokio::test]
 async fn a_pause_before_another_attempt_ends_with_the_reply() {

@@ -107,6 +107,33 @@ async fn tries_are_started_compared_shown_and_kept() {
     page.is_consistent().await;
 }
 
+/// Tries that did the same: the comparison says so. The table shows at once which try was kept, also if its numbers are counted later.
+#[tokio::test]
+async fn equal_tries_are_called_equal_and_the_kept_one_is_marked_at_once() {
+    let model = ModelServer::new();
+    let Some((_gateway, page)) = open(&model).await else { return };
+    for request in start(&model, &page).await {
+        let edits = json!([{ "oldText": "one\n", "newText": "one\ntwo\n" }]);
+        request.reply_with_call("edit", &json!({ "path": "list.txt", "edits": edits }));
+        model.next_request().reply("I added two");
+    }
+    page.wait(&format!("{STATUS} === 'completed,completed'")).await;
+    for number in [1, 2] {
+        page.browser.click(&format!("[data-focus=box-{number}]")).await;
+    }
+    page.click_part(&button("Compare")).await;
+    page.wait("document.querySelector('dialog .difference-note')?.textContent === 'The files of both tries are equal.'").await;
+    page.browser.click("dialog button.cancel").await;
+    page.wait(&format!("{STATUS} === 'completed,completed'")).await;
+    let hold_back = "const send = WebSocket.prototype.send;
+        WebSocket.prototype.send = function (text) { if (!text.includes('\"explores\"')) send.call(this, text); }";
+    page.evaluate(hold_back).await;
+    page.browser.click("[data-focus=keep-2]").await;
+    page.wait("document.querySelector('.explore-result').textContent.includes('Kept')").await;
+    page.becomes(STATUS, json!("completed,kept")).await;
+    page.wait("document.querySelector('[data-focus=keep-2]').disabled && !document.querySelector('[data-focus=keep-1]').disabled").await;
+}
+
 /// A selected entry is where the tries start, as it is for a prompt. After that, nothing is selected: neither here nor after a refresh.
 #[tokio::test]
 async fn tries_start_at_the_selected_entry() {
