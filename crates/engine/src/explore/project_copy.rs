@@ -3,6 +3,7 @@
 //! `base.git` is a repository of our own. It has the files of the working directory at the start as one commit, and later those
 //! of each try. The user's repository is only read: it gets no objects, branches, work trees or locks.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -305,12 +306,19 @@ impl BaseRepository {
             // A folder here is another repository.
             !is_own && !fs::symlink_metadata(work_tree.join(git_path(path))).is_ok_and(|found| found.is_dir())
         };
-        let mut input = Vec::new();
+        let (mut present, mut gone) = (Vec::new(), Vec::new());
+        let mut links = LinkedFolders { root: work_tree, known: HashMap::new() };
         for path in zero_separated(&known).chain(zero_separated(&others)).filter(is_wanted) {
+            // Git refuses a path below a link, which was a folder before.
+            let is_beyond_link = git_path(path).parent().is_some_and(|folder| links.contains(folder));
+            let input = if is_beyond_link { &mut gone } else { &mut present };
             input.extend_from_slice(path);
             input.push(0);
         }
-        git.run_with(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], &input)?;
+        if !gone.is_empty() {
+            git.run_with(&["update-index", "--force-remove", "-z", "--stdin"], &gone)?;
+        }
+        git.run_with(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], &present)?;
         git.line(&["write-tree"])
     }
 
@@ -464,5 +472,26 @@ impl BaseRepository {
     pub(super) fn blob_name(&self, bytes: &[u8]) -> io::Result<String> {
         let name = self.git().run_with(&["hash-object", "-t", "blob", "--stdin"], bytes)?;
         Ok(String::from_utf8_lossy(&name).trim().to_owned())
+    }
+}
+
+/// The folders of a work tree that are links, or below one.
+struct LinkedFolders<'a> {
+    root: &'a Path,
+    known: HashMap<PathBuf, bool>,
+}
+
+impl LinkedFolders<'_> {
+    fn contains(&mut self, folder: &Path) -> bool {
+        if folder.as_os_str().is_empty() {
+            return false;
+        }
+        if let Some(known) = self.known.get(folder) {
+            return *known;
+        }
+        let is_linked = folder.parent().is_some_and(|parent| self.contains(parent))
+            || fs::symlink_metadata(self.root.join(folder)).is_ok_and(|found| found.is_symlink());
+        self.known.insert(folder.to_owned(), is_linked);
+        is_linked
     }
 }

@@ -17,7 +17,7 @@ use osier_protocol::{
     SessionQuery,
 };
 use osier_tools::{CommandEnv, ToolSet};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::TestEngine;
 
@@ -588,7 +588,9 @@ async fn after_a_crash_the_next_agent_returns_the_leaf_and_the_tries_are_interru
     cursor.commit(commit).await.unwrap();
     let folder = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder);
     let record = fs::read_to_string(folder.join("explore.json")).unwrap();
-    fs::write(folder.join("explore.json"), record.replace("\"running\":false", "\"running\":true")).unwrap();
+    let mut record: Value = serde_json::from_str(&record).unwrap();
+    (record["running"], record["ends"]) = (json!(true), json!({}));
+    fs::write(folder.join("explore.json"), record.to_string()).unwrap();
     let Explorer { engine, project, live, client } = explorer;
     drop((client, cursor, live));
     let again = Explorer {
