@@ -1,11 +1,9 @@
 //! All checks in one command, cheapest first.
 
-use std::process::Command;
-
 use anyhow::{Context, Result};
 
 use crate::args::Args;
-use crate::{browser, extension_types, tidy, web_types, workspace};
+use crate::{browser, extension_types, test_run, tidy, web_types, workspace};
 
 enum CheckStep {
     Tidy,
@@ -14,15 +12,17 @@ enum CheckStep {
     /// Installs the browser of the tests.
     Browser,
     Cargo(&'static [&'static str]),
+    /// All tests of the workspace.
+    Tests,
 }
 
 const FORMAT: CheckStep = CheckStep::Cargo(&["fmt", "--all", "--", "--check"]);
 const CLIPPY: CheckStep =
     CheckStep::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-const TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace"]);
 const UNIT_TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace", "--lib", "--bins"]);
 
-const FULL: &[CheckStep] = &[FORMAT, CheckStep::Tidy, CheckStep::WebTypes, CheckStep::Browser, CLIPPY, TESTS];
+const FULL: &[CheckStep] =
+    &[FORMAT, CheckStep::Tidy, CheckStep::WebTypes, CheckStep::Browser, CLIPPY, CheckStep::Tests];
 const QUICK: &[CheckStep] = &[FORMAT, CheckStep::Tidy, UNIT_TESTS];
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
@@ -46,6 +46,7 @@ impl CheckStep {
             Self::WebTypes => "types of the browser code".to_owned(),
             Self::Browser => "browser".to_owned(),
             Self::Cargo(words) => format!("cargo {}", words.join(" ")),
+            Self::Tests => "cargo test --workspace".to_owned(),
         }
     }
 
@@ -56,7 +57,9 @@ impl CheckStep {
             Self::WebTypes => check_web_types(),
             Self::Browser if has_browser => browser::prepare(),
             Self::Browser => Ok(()),
-            Self::Cargo(words) => workspace::run(&mut cargo(words, has_browser)?),
+            Self::Cargo(words) => workspace::run(workspace::cargo()?.args(*words)),
+            Self::Tests if has_browser => test_run::run(&[]),
+            Self::Tests => test_run::run(&[("OSIER_NO_BROWSER", "1")]),
         }
         .with_context(|| format!("stopped at `{}`", self.title()))
     }
@@ -69,13 +72,4 @@ fn check_web_types() -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn cargo(words: &[&str], has_browser: bool) -> Result<Command> {
-    let mut cargo = workspace::cargo()?;
-    cargo.args(words);
-    if !has_browser {
-        cargo.env("OSIER_NO_BROWSER", "1");
-    }
-    Ok(cargo)
 }

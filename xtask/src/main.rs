@@ -17,6 +17,7 @@ mod pty;
 mod rng;
 mod screens;
 mod terminal;
+mod test_run;
 mod tidy;
 mod web_types;
 mod workspace;

@@ -279,15 +279,17 @@ async fn a_batch_that_names_the_session_of_another_one_does_not_continue_it() {
 async fn a_task_that_the_user_canceled_does_not_run_again_after_a_crash() {
     let tasks = json!([{ "prompt": "hang" }, { "prompt": "write later.txt" }]);
     let mut run = Delegation::start(config(), &tasks).await;
-    let mut hanging = None;
+    // The second task waits for an answer: without its call, it would ask again after the crash.
+    let (mut hanging, mut has_asked) = (None, false);
     run.until(|event| {
-        if let ClientEvent::SubagentTask { panel, .. } = event
-            && panel.status == "running"
-            && panel.goal == "hang"
-        {
-            hanging = Some(panel.task_id.clone());
+        match event {
+            ClientEvent::SubagentTask { panel, .. } if panel.status == "running" && panel.goal == "hang" => {
+                hanging = Some(panel.task_id.clone());
+            }
+            ClientEvent::Asked { .. } => has_asked = true,
+            _ => {}
         }
-        hanging.is_some()
+        hanging.is_some() && has_asked
     })
     .await;
     run.client.send(ClientCommand::CancelTasks { task: hanging }).await.unwrap();
