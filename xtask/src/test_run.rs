@@ -2,7 +2,7 @@
 //! other than the code, usually on the load of the machine, and one such test must not hide the results of all others.
 
 use std::io::{BufRead, BufReader, PipeReader};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(crate) fn run(environment: &[(&str, &str)]) -> Result<()> {
     }
     let again: Vec<&str> = match first.is_complete() {
         true => first.repeatable().context("the tests failed")?,
-        // Nobody knows the results of the tests that had not ended.
+        // The results of the tests that had not ended are unknown.
         false => Vec::new(),
     };
     println!("\nxtask: {}, so these run once more: {}", first.problem(), first.unreliable());
