@@ -25,10 +25,11 @@ async fn an_agent_beside_the_main_one_does_not_take_over_the_extensions() {
     while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
     let is_main = |worker: Worker| worker.cursor().id() == CursorId::MAIN;
     assert!(session.extensions().worker().is_some_and(is_main), "hooks of the other agent change nothing");
+    assert_eq!(session.notified().await, "settled", "handlers hear of the other agent, too");
     session.send("ask").await;
     assert_eq!(session.notified().await, "settled");
     session.send("/done").await;
-    assert_eq!(session.notified().await, "done", "only one agent is followed");
+    assert_eq!(session.notified().await, "done", "each agent is followed once");
 }
 
 #[tokio::test]

@@ -78,5 +78,5 @@ fn escape_stops_the_tries() {
     harness.take_actions();
     harness.press("escape");
     let actions = harness.take_actions();
-    assert!(actions.contains("Explore(Cancel { explore: None, number: None })"), "{actions}");
+    assert!(actions.contains(r#"Explore(Cancel { explore: Some("e"), number: None })"#), "{actions}");
 }
