@@ -52,6 +52,7 @@ pub use regular::{open_regular, read_regular, read_regular_if, read_regular_text
 pub use result_details::ResultDetails;
 pub use sandbox::Sandbox;
 pub use saved_outputs::remove_outputs;
+pub use shell::parent_watchdog::ParentWatchdog;
 pub use tool::{Preview, ProposedChange, Tool, ToolCall, ToolKind, ToolSpec, Toolbox};
 pub use toolbox::ToolSet;
 pub use visible::{is_hidden, visible, visible_line};

@@ -3,7 +3,7 @@
 
 mod group;
 mod output;
-mod parent_watchdog;
+pub(crate) mod parent_watchdog;
 mod terminal_text;
 
 use std::ffi::OsStr;

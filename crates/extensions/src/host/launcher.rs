@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use osier_tools::ParentWatchdog;
 use tokio::io::AsyncRead;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -41,8 +42,15 @@ pub(super) struct LaunchedProcess {
     pub(super) output: Box<dyn AsyncRead + Send + Unpin>,
     /// Killed when it is dropped.
     pub(super) child: Option<Child>,
-    /// The process that helps Node. Killed when it is dropped.
-    pub(super) helper: Option<Child>,
+    pub(super) helpers: Option<NodeHelpers>,
+}
+
+/// The processes beside Node. They end when this is dropped.
+pub(super) struct NodeHelpers {
+    /// Removes types and measures text.
+    pub(super) _sandbox: Option<Child>,
+    /// Ends Node if Osier is killed: an endless loop in Node does not notice it.
+    pub(super) _watchdog: Option<ParentWatchdog>,
 }
 
 impl ExtensionLauncher {
@@ -90,7 +98,7 @@ fn start_program(program: &PathBuf) -> io::Result<LaunchedProcess> {
         call_input: None,
         output: Box::new(output),
         child: Some(child),
-        helper: None,
+        helpers: None,
     })
 }
 
@@ -102,5 +110,5 @@ fn start_thread() -> io::Result<LaunchedProcess> {
     own.set_nonblocking(true)?;
     let (output, input) = tokio::net::UnixStream::from_std(own)?.into_split();
     let input = FrameOutput::HalfSocket(input);
-    Ok(LaunchedProcess { input, call_input: None, output: Box::new(output), child: None, helper: None })
+    Ok(LaunchedProcess { input, call_input: None, output: Box::new(output), child: None, helpers: None })
 }

@@ -15,7 +15,7 @@ use tokio::process::Command;
 
 use super::ExtensionOptions;
 use super::frame_queue::FrameOutput;
-use super::launcher::{ExtensionLauncher, LaunchedProcess};
+use super::launcher::{ExtensionLauncher, LaunchedProcess, NodeHelpers};
 use crate::child::library_source;
 use crate::grants::{Grant, Grants};
 use crate::source::module_root;
@@ -68,6 +68,7 @@ impl NodeCommand {
         command.stdout(OwnedFd::from(node_calls));
         command.stderr(OwnedFd::from(node_helper));
         let child = command.spawn()?;
+        let watchdog = ParentWatchdog::start(child.id());
         // The command holds Node's ends; they must close when Node ends.
         drop(command);
         let input = to_async(frames)?;
@@ -77,7 +78,7 @@ impl NodeCommand {
             call_input: Some(FrameOutput::HalfSocket(call_input)),
             output: Box::new(output),
             child: Some(child),
-            helper,
+            helpers: Some(NodeHelpers { _sandbox: helper, _watchdog: watchdog }),
         })
     }
 }

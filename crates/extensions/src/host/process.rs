@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::frame_queue::FrameQueue;
-use super::launcher::{ExtensionEngine, ExtensionLauncher, LaunchedProcess};
+use super::launcher::{ExtensionEngine, ExtensionLauncher, LaunchedProcess, NodeHelpers};
 use super::process_group::ProcessGroup;
 use crate::frame::{FIRST_NODE_CALL, Failure, Frame, FrameError, MAX_FRAME, Outcome, VERSION};
 
@@ -185,7 +185,7 @@ impl ExtensionProcess {
         }
         // Its end is handled before it starts again.
         self.run().ended.cancelled().await;
-        let LaunchedProcess { input, call_input, output, child, helper } =
+        let LaunchedProcess { input, call_input, output, child, helpers } =
             self.launcher.start(&self.engine)?;
         let kill = CancellationToken::new();
         let frames = Some(FrameQueue::start(input, kill.clone()));
@@ -193,7 +193,7 @@ impl ExtensionProcess {
         let (pending, ended) = (Arc::default(), CancellationToken::new());
         let run = ProcessRun { frames, call_responses, pending, kill, ended };
         let output = BufReader::with_capacity(64 << 10, output);
-        tokio::spawn(follow(output, (child, helper), run.clone(), self.receiver.clone()));
+        tokio::spawn(follow(output, (child, helpers), run.clone(), self.receiver.clone()));
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = run;
         self.send(&Frame::Hello { version: VERSION });
         Ok(())
@@ -280,7 +280,7 @@ impl Drop for ExtensionProcess {
 /// Reads frames until the process ends or is killed.
 async fn follow(
     mut output: impl AsyncBufRead + Unpin,
-    (child, helper): (Option<Child>, Option<Child>),
+    (child, helpers): (Option<Child>, Option<NodeHelpers>),
     run: ProcessRun,
     receiver: Arc<dyn FrameReceiver>,
 ) {
@@ -297,7 +297,7 @@ async fn follow(
         let _ = child.start_kill();
         status = child.wait().await.ok();
     }
-    drop(helper);
+    drop(helpers);
     let culprit = run.pending.culprit().clone();
     let reason = match (&culprit, ended) {
         (Some(culprit), _) => culprit.text.clone(),

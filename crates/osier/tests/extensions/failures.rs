@@ -1,5 +1,8 @@
 //! Extensions that fail are reported by file, event and line, and the agent goes on.
 
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::support::ExtensionFolder;
@@ -81,4 +84,33 @@ fn an_endless_loop_is_stopped_and_the_agent_goes_on() {
     assert_eq!(failed["error"], "no answer within 5 s");
     assert!(lines.iter().any(|line| line["message"] == "still here"), "the extension goes on: {lines:?}");
     assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
+}
+
+#[test]
+fn an_endless_loop_in_node_ends_when_osier_is_killed() {
+    let folder = ExtensionFolder::with(
+        "import 'node:http'; import { writeFileSync } from 'node:fs';
+         export default (pi) => pi.registerCommand('hang', { handler: () => { writeFileSync('node.pid', String(process.pid)); for (;;); } });",
+    );
+    let pid_file = folder.path("code/node.pid");
+    let mut program = folder.rpc(&[]);
+    program.send(json!({ "type": "prompt", "message": "/hang" }));
+    wait_until("the loop runs", || std::fs::read_to_string(&pid_file).is_ok_and(|pid| !pid.is_empty()));
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    program.kill();
+    wait_until("Node has ended", || !is_running(&pid));
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "not in a minute: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
 }

@@ -137,6 +137,11 @@ impl RpcProgram {
         panic!("the program ended first")
     }
 
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Ends the program.
     pub(crate) fn finish(&mut self) {
         drop(self.input.take());

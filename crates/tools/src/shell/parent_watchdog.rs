@@ -1,4 +1,4 @@
-//! Kills a running command if Osier itself is killed, so that a call recorded as interrupted is not still running. A watchdog
+//! Kills a running process if Osier itself is killed, so that a call recorded as interrupted is not still running. A watchdog
 //! process waits until a pipe that only Osier holds is closed.
 
 use std::io::{self, PipeWriter};
@@ -9,16 +9,16 @@ use tokio::process::{Child, Command};
 /// Waits until the pipe is closed, then kills the process group `$1`.
 const SCRIPT: &str = r#"read -r _; kill -KILL "-$1""#;
 
-/// A running watchdog. Dropping it does not kill the command: the watchdog is killed before the pipe is closed.
+/// A running watchdog of a process group. Dropping it does not kill the group: the watchdog is killed before the pipe is closed.
 #[derive(Debug)]
-pub(super) struct ParentWatchdog {
+pub struct ParentWatchdog {
     _process: Child,
     _pipe: PipeWriter,
 }
 
 impl ParentWatchdog {
-    /// Starts a watchdog for the group of `leader`. If it cannot start, the command runs without it.
-    pub(super) fn start(leader: Option<u32>) -> Option<ParentWatchdog> {
+    /// Starts a watchdog for the group of `leader`. If it cannot start, the group runs without it.
+    pub fn start(leader: Option<u32>) -> Option<ParentWatchdog> {
         ParentWatchdog::spawn(leader?).ok()
     }
 
