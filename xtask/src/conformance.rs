@@ -44,6 +44,11 @@ struct ConformanceContext {
 }
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
+    if args.flag("--kills") {
+        let rounds = args.number("--rounds", 200)?;
+        args.finish()?;
+        return kill(rounds);
+    }
     if args.flag("--cluster") {
         let (seconds, seed) = (args.number("--seconds", 60)?, args.number("--seed", 1)?);
         args.finish()?;
@@ -52,6 +57,14 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     // Trees are compared as nested values, whose depth uses stack space.
     let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(move || compare(args))?;
     thread.join().map_err(|_| anyhow::anyhow!("the comparison panicked"))?
+}
+
+/// Kills processes while tasks run, while the project is copied for tries, and while a try is kept.
+fn kill(rounds: u64) -> Result<()> {
+    let mut cargo = workspace::cargo()?;
+    cargo.args(["test", "--package", "osier-engine", "--test", "engine", "kills::"]);
+    cargo.env("OSIER_TEST_ROUNDS", rounds.to_string());
+    workspace::run(&mut cargo)
 }
 
 fn compare(mut args: Args) -> Result<()> {

@@ -42,6 +42,8 @@ usage: cargo xtask TASK [OPTIONS]
                      --rpc          instead, let pi's client drive both in RPC mode, and compare answers and events
                      --extensions   instead, run pi's example extensions in both, over RPC and in a terminal
                      --only NAMES   only these examples, separated by commas
+                     --kills        instead, kill processes with sub-agents and tries at random moments, and check what is left
+                     --rounds N     number of kills for each test (200)
                      --cluster      instead, run the MySQL store on a Galera cluster of three local servers, with faults
                      --seconds N    duration of the faults (60)
   bench              measure CPU and memory of osier on generated sessions

@@ -11,13 +11,22 @@ impl AgentContext {
     pub(crate) fn current_approvals(&self) -> Approvals {
         let (own, mode) = (self.own_approvals(), self.chosen_mode());
         let Some(parent) = &self.config.parent else {
-            let mode = mode.unwrap_or_default();
-            return Approvals { mode, sandboxed: self.runs_sandboxed(mode), ..own };
+            return self.in_mode(own, mode.unwrap_or_default());
         };
         let mut approvals = parent.approvals();
         own.allowed.into_iter().for_each(|allowance| approvals.allow(allowance));
         let mode = mode.map_or(approvals.mode, |mode| mode.min(approvals.mode));
-        Approvals { mode, sandboxed: self.runs_sandboxed(mode), ..approvals }
+        self.in_mode(approvals, mode)
+    }
+
+    fn in_mode(&self, approvals: Approvals, mode: ApprovalMode) -> Approvals {
+        let sandboxed = self.runs_sandboxed(mode);
+        let mut approvals = Approvals { mode, sandboxed, ..approvals };
+        if self.is_confined() && !sandboxed {
+            // What the user allowed was allowed for the project. Here, nothing keeps a command in the copy.
+            approvals.forget_commands();
+        }
+        approvals
     }
 
     /// What the user allowed in this session, or in this run if the session is not trusted.

@@ -56,7 +56,8 @@ pub(crate) struct Turn {
     /// The reply whose calls this turn may run. It never runs calls of other replies or of an earlier
     /// process.
     pub(crate) reply_id: Option<EntryId>,
-    /// Model calls since the last prompt or since the user agreed to continue.
+    /// Model calls since the last prompt or since the user agreed to continue. Those of a sub-agent are its budget, which a
+    /// prompt does not renew.
     model_calls: u32,
     /// The last error from the model.
     pub(crate) failure: Option<String>,
@@ -381,7 +382,9 @@ impl Turn {
     /// Stores the oldest queued prompt, then removes it from the queue.
     async fn deliver_queued(&mut self, line: QueueKind) -> Result<(), AgentError> {
         let Some(mut prompt) = self.agent.start_delivery(line) else { return Ok(()) };
-        self.model_calls = 0;
+        if self.agent.config.parent.is_none() {
+            self.model_calls = 0;
+        }
         // A skill or file that no longer exists must not block the queue.
         let expanded = self.agent.expand_prompt(&mut prompt).await.unwrap_or_default();
         let stored = self.agent.append_prompt(&prompt, expanded).await;

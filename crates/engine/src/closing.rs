@@ -34,8 +34,13 @@ impl Engine {
 async fn close_slot(slot: LiveSlot, deadline: Instant) -> Vec<LostResults> {
     let live = timeout_at(deadline, slot.lock()).await.ok().and_then(|session| session.upgrade());
     let Some(live) = live else { return Vec::new() };
+    live.explores.cancel_all();
     let agents = timeout_at(deadline, live.agents.all()).await.unwrap_or_default();
     let ended = join_all(agents.iter().map(|agent| end_agent(agent, deadline))).await;
+    // The last step of an explore returns the leaf of the log to where the tries started.
+    if timeout_at(deadline, live.explores.wait_for_all()).await.is_err() {
+        tracing::warn!(session = live.session().id(), "an explore did not end in time");
+    }
     if timeout_at(deadline, close_session(&live)).await.is_err() {
         tracing::warn!(session = live.session().id(), "the session was not closed in time");
     }

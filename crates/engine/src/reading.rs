@@ -85,10 +85,10 @@ pub fn resolve_id(tree: &SessionTree, name: &str) -> Result<String, EngineError>
     Ok(position.map_or_else(|| name.to_owned(), |seq| tree.id(seq).to_string()))
 }
 
-/// A named place; without a name, the leaf.
+/// A named place; without a name, where the session opens.
 pub fn resolve_place(tree: &SessionTree, name: Option<&str>) -> Result<Place, EngineError> {
     match name {
-        None => Ok(tree.leaf()),
+        None => Ok(tree.opening_place()),
         Some(ROOT) => Ok(None),
         Some(name) => resolve_entry(tree, name).map(Some),
     }

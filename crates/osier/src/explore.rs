@@ -429,7 +429,6 @@ async fn follow(
         }
     }
     shown.clear();
-    // The last event comes when the leaf is back at the start.
     let last = client.explores().await?.into_iter().find(|now| now.id == report.id);
     Ok((last.unwrap_or(report), stopped))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use osier_store::{PreviewTexts, StoreError};
+use osier_store::{Lease, PreviewTexts, StoreError};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::{Previews, updated_preview};
 use osier_tree::projection::subagents::{
@@ -108,8 +108,11 @@ impl Session {
         if seqs.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let is_idle = !self.interrupted_batches(state).await?.is_empty();
-        let liveness = if is_idle { BatchLiveness::Idle } else { BatchLiveness::TurnRuns };
+        let interrupted = self.interrupted_batches(state).await?;
+        let liveness = |batch: Seq| match interrupted.contains(&batch) {
+            true => BatchLiveness::Idle,
+            false => BatchLiveness::TurnRuns,
+        };
         let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
         self.for_each_line(state.version, &seqs, |seq, line| {
             lines.insert(seq, line.to_vec());
@@ -119,12 +122,14 @@ impl Session {
         Ok(subagent_projections(&state.tree, &lines, liveness))
     }
 
-    /// The batches of calls without an end, if no turn runs in the session.
+    /// The batches of calls without an end that no turn works on.
     async fn interrupted_batches(&self, state: &SessionState) -> Result<Vec<Seq>, StoreError> {
-        let open = open_batches(&state.tree);
-        if open.is_empty() || !self.store().leases(self.key()).await?.is_empty() {
+        let mut open = open_batches(&state.tree);
+        if open.is_empty() {
             return Ok(Vec::new());
         }
+        let leases = self.store().leases(self.key()).await?;
+        open.retain(|batch| !leases.iter().any(|lease| may_work_on(&state.tree, lease, *batch)));
         let mut interrupted = Vec::new();
         self.for_each_line(state.version, &open, |seq, line| {
             interrupted.extend(is_running_call(line).then_some(seq));
@@ -147,6 +152,15 @@ impl Session {
         .await?;
         Ok(updates)
     }
+}
+
+/// Whether a turn may work on a batch: it started the batch, or it continues a path with it.
+fn may_work_on(tree: &SessionTree, lease: &Lease, batch: Seq) -> bool {
+    let Some(id) = lease.branch.as_ref().or(lease.entry.as_ref()) else { return false };
+    // An entry that was not read yet may be anywhere.
+    let Some(at) = tree.find(id) else { return true };
+    let starts_above = lease.branch.is_some() && tree.heads().is_ancestor(at, Some(batch));
+    starts_above || tree.heads().is_ancestor(batch, Some(at))
 }
 
 fn batch_update(line: &[u8]) -> Option<BatchUpdate> {

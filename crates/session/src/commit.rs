@@ -178,7 +178,7 @@ impl SessionState {
     /// The input of a plan at a cursor or at the leaf of the log. `None` if the cursor was dropped.
     fn view(&self, cursor: Option<CursorId>) -> Option<PlanView<'_>> {
         match cursor {
-            None => Some(PlanView { tree: &self.tree, at: self.tree.leaf(), cursor: None }),
+            None => Some(PlanView { tree: &self.tree, at: self.tree.opening_place(), cursor: None }),
             Some(cursor) => {
                 let cursor_state = self.cursor_state(cursor)?;
                 Some(PlanView { tree: &self.tree, at: cursor_state.position, cursor: Some(cursor_state) })

@@ -205,7 +205,7 @@ pub(crate) struct Cursors {
 
 impl Cursors {
     pub(crate) fn new(tree: &SessionTree) -> Cursors {
-        let main = Arc::new(CursorState::at(tree, tree.leaf()));
+        let main = Arc::new(CursorState::at(tree, tree.opening_place()));
         Cursors { states: BTreeMap::from([(CursorId::MAIN, main)]), next: 1 }
     }
 

@@ -60,7 +60,7 @@ impl Session {
         self.write_entries(&state, since.unwrap_or(0), &mut write).await?;
         write_structure(&state.tree, &mut write)?;
         if !ask.without_context {
-            let plan = state.tree.context_entries(state.tree.leaf());
+            let plan = state.tree.context_entries(state.tree.opening_place());
             let (store, key, generation) = (&**self.store(), self.key(), state.version.generation);
             write(b",\"runtimeContext\":{")?;
             ContextReader { store, key, generation, plan: &plan }.write_members(&mut write).await?;

@@ -169,6 +169,14 @@ impl Approvals {
         Approvals { mode: mode.unwrap_or_default(), allowed, sandboxed: false }
     }
 
+    /// Forgets what allows commands without a question.
+    pub fn forget_commands(&mut self) {
+        self.allowed.retain(|allowance| match allowance {
+            Allowance::Command(_) | Allowance::Outside(_) => false,
+            Allowance::Tool(name) => name != bash::NAME,
+        });
+    }
+
     /// The settings as stored in a `config` entry.
     pub fn to_settings(&self) -> Map<String, Value> {
         let tools: Vec<String> = self.allowed.iter().map(ToString::to_string).collect();

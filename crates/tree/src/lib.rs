@@ -17,6 +17,7 @@
 //! | `children.rs` | the children of each entry, built on first use |
 //! | `walk.rs` | which entries make up a context, from heads alone, from the leaf to the root |
 //! | `plan.rs`, `draft.rs` | `plan_*`: checks a request and returns the entry to append |
+//! | `unentered_tries.rs` | where a session opens whose last entry is in a try that nobody has moved to |
 //! | `move_target.rs` | continuing from any entry: the new position, the text for the editor, or why not. Every client uses it |
 //! | `line_consumer.rs` | computations that request lines batch by batch, so that their cost depends only on the part they need |
 //! | `tokens.rs`, `compaction_cut.rs`, `compaction_cut/` | the length of a context; when it is too long, and where a compaction cuts it |
@@ -69,6 +70,7 @@ pub mod text_signature;
 pub mod time;
 pub mod token_usage;
 pub mod tokens;
+mod unentered_tries;
 pub mod walk;
 
 pub use draft::{DraftParent, EntryDraft};

@@ -9,6 +9,7 @@ use osier_protocol::{Card, MoveReason, one_line, without_file_lists};
 
 use crate::clock::LocalClock;
 use crate::code::{CodeColors, code_lines};
+use crate::diff::{DiffCode, diff_lines};
 use crate::msg::{SessionSwitch, SwitchKind};
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
@@ -159,14 +160,30 @@ pub(crate) fn try_comparison_lines(comparison: &TryComparison, columns: usize) -
     if let Some(note) = comparison.diff_note() {
         lines.push(Line::styled(ColorRole::Dim, note));
     }
-    for line in sanitize(comparison.diff.as_deref().unwrap_or_default()).lines() {
-        let role = match line.as_bytes().first() {
-            Some(b'+') => ColorRole::Good,
-            Some(b'-') => ColorRole::Bad,
-            Some(b'@') => ColorRole::Accent,
-            _ => ColorRole::Dim,
-        };
-        lines.extend(hard_wrap(&Line::styled(role, line), columns));
+    // Lines of files begin with a sign, so this is only found between files.
+    let diff = format!("\n{}", comparison.diff.as_deref().unwrap_or_default());
+    for (at, file) in diff.split("\ndiff --git ").skip(1).enumerate() {
+        lines.extend((at > 0).then(Line::new));
+        lines.extend(file_diff_lines(file, columns));
+    }
+    lines
+}
+
+/// The part of a patch about one file, after `diff --git `.
+fn file_diff_lines(patch: &str, columns: usize) -> Vec<Line> {
+    let (head, body) = match patch.find("\n--- ") {
+        Some(at) => (&patch[..at], &patch[at + 1..]),
+        None => (patch, ""),
+    };
+    let name = |prefix: &str| body.lines().take(2).find_map(|line| line.strip_prefix(prefix));
+    let (names, facts) = head.split_once('\n').unwrap_or((head, ""));
+    let path = name("+++ b/").or_else(|| name("--- a/")).unwrap_or(names).trim_end_matches('\t');
+    let mut lines = hard_wrap(&Line::styled(ColorRole::Accent, &sanitize(path)), columns);
+    if body.is_empty() {
+        let facts = sanitize(facts);
+        lines.extend(facts.lines().flat_map(|fact| hard_wrap(&Line::styled(ColorRole::Dim, fact), columns)));
+    } else {
+        lines.extend(diff_lines(body, columns, DiffCode::of_file(path, None)));
     }
     lines
 }
@@ -311,6 +328,7 @@ fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::plain;
 
     #[test]
     fn the_notice_of_a_move_fits_one_line_on_every_screen() {
@@ -326,6 +344,95 @@ mod tests {
             move_notice(MoveReason::Undo, "the start", to, 80),
             "Undone: moved from the start to your message “b” · alt+r to redo"
         );
+    }
+
+    #[test]
+    fn agents_and_their_tasks_are_listed() {
+        let agent = |name: &str, description: &str| AgentDescription {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            tools: None,
+            model: None,
+            file: None,
+        };
+        let panel = |task: &str, status: &str, session: Option<&str>| TaskPanel {
+            task_id: task.to_owned(),
+            title: "look\nup".to_owned(),
+            status: status.to_owned(),
+            session_id: session.map(str::to_owned),
+            ..TaskPanel::default()
+        };
+        let task_panels =
+            vec![panel("b-1", "cancelled", Some("c3a9e07d-1111")), panel("b-2", "running", Some("c3"))];
+        let batch = SubagentProjection {
+            version: 1,
+            source: String::new(),
+            batch_id: "b".to_owned(),
+            tool_call_id: None,
+            status: "running".to_owned(),
+            task_panels,
+            evidence: Vec::new(),
+            process_events: Vec::new(),
+            tool_runtime_routes: Vec::new(),
+            usage: UsageTotals::default(),
+            diagnostics: Default::default(),
+        };
+        let agents = [agent("explore", "reads"), agent("general", "does anything")];
+        expect_test::expect![[r#"
+            Agents
+              explore  reads
+              general  does anything
+
+            Tasks
+              b-1  canceled  look up  /resume c3a9e07d
+              b-2  running  look up  /resume c3
+        "#]]
+        .assert_eq(&plain(&agent_lines(&agents, &[batch], 60)));
+        expect_test::expect![[r#"
+            Agents
+              this session does not delegate tasks
+        "#]]
+        .assert_eq(&plain(&agent_lines(&[], &[], 60)));
+        assert!(agent_lines(&agents, &[], 12).iter().all(|line| line.width() <= 12));
+    }
+
+    #[test]
+    fn the_difference_between_two_tries_is_drawn_as_a_diff_of_each_file() {
+        let diff = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -7,2 +7,2 @@\n same\n-let a = 1;\n+let a = 2;\n\
+            diff --git a/logo b/logo\nindex 1..2 100644\nBinary files a/logo and b/logo differ\n\
+            diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-diff --git x\n";
+        let comparison = TryComparison {
+            explore: String::new(),
+            left: TryReport { number: 1, ..TryReport::default() },
+            right: TryReport { number: 2, ..TryReport::default() },
+            conversation: Comparison::default(),
+            left_files: Vec::new(),
+            right_files: Vec::new(),
+            diff: Some(diff.to_owned()),
+        };
+        let drawn = plain(&try_comparison_lines(&comparison, 60));
+        let files = drawn.split_once("Try 2 changed: no files\n").unwrap().1;
+        expect_test::expect![[r#"
+
+            src/a.rs
+            7   same
+            8 - let a = 1;
+            8 + let a = 2;
+
+            a/logo b/logo
+            index 1..2 100644
+            Binary files a/logo and b/logo differ
+
+            gone
+            1 - diff --git x
+        "#]]
+        .assert_eq(files);
+        for columns in [20, 140] {
+            let files = diff.split("diff --git ").skip(1).take(2);
+            assert!(
+                files.flat_map(|file| file_diff_lines(file, columns)).all(|line| line.width() <= columns)
+            );
+        }
     }
 
     fn usage_report() -> UsageReport {

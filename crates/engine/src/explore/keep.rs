@@ -2,22 +2,24 @@
 //! back, so that the files fit the conversation.
 //!
 //! The merge is computed first; if anything conflicts, nothing changes. Then a journal names every change. A process that dies
-//! in the middle leaves the journal, and keeping the same try again finishes exactly those changes.
+//! in the middle leaves the journal, and keeping the same try again finishes those changes: they are merged again with what the
+//! user changed since.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use osier_protocol::explore::{FileChange, KeptTry, MergeConflict, TryReport};
 use osier_protocol::{ClientCommand, CommandReply, EntryId, MoveCommand};
 use serde::{Deserialize, Serialize};
 
-use super::apply::{self, ApplyError};
+use super::apply::{ApplyError, OrderedChanges};
 use super::compare::find_try;
 use super::explore_folder::ExploreFolder;
 use super::explore_record::{ExploreRecord, KeptFiles};
 use super::project_copy::{BaseRepository, TreeChange};
 use super::{ExploreError, on_other_thread};
 use crate::error::EngineError;
-use crate::local_client::LocalClient;
+use crate::local_client::{LocalClient, error_chain};
 
 /// The changes that are being applied.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,6 +34,9 @@ struct KeepJournal {
     instead_of: Option<u32>,
     changes: Vec<TreeChange>,
 }
+
+/// The changes that are to be applied, and all that the try makes: some are applied already if a keep was interrupted.
+type PlannedKeep = (KeepJournal, Vec<FileChange>);
 
 impl LocalClient {
     pub(super) async fn keep_try(&self, explore: Option<&str>, number: u32) -> Result<KeptTry, EngineError> {
@@ -53,42 +58,64 @@ impl LocalClient {
         let record = folder.record().map_err(reading)?;
         let journal: Option<KeepJournal> = folder.journal().map_err(reading)?;
         let base = self.explore_base(&report.id).ok_or(ExploreError::NoCopy { number })?;
-        let (journal, is_again) = match journal {
+        let is_again = journal.is_some();
+        let planned = match journal {
             Some(journal) if journal.r#try != number => {
                 return Err(ExploreError::UnfinishedKeep { number: journal.r#try }.into());
             }
-            Some(journal) => (journal, true),
+            Some(journal) => merge_again(&base, &report.id, journal).await?,
             None => {
                 folder.try_folder(number).ok_or(ExploreError::NoCopy { number })?;
-                match self.plan_merge(&base, &one, &record).await? {
-                    Ok(journal) => (journal, false),
-                    Err(conflicts) => return Ok(KeptTry { conflicts, ..nothing }),
-                }
+                self.plan_merge(&base, &one, &record).await?
             }
         };
+        let (journal, files) = match planned {
+            Ok(planned) => planned,
+            Err(conflicts) => return Ok(KeptTry { conflicts, ..nothing }),
+        };
         folder.write_journal(&journal).map_err(reading)?;
-        let before = self.worker().cursor().position();
-        let moved = self.move_to_tip(&one).await;
-        if !is_again && !matches!(moved, Ok(Some(_))) {
+        let changes = OrderedChanges::new(&base, &report.id, &journal.changes);
+        let applied = self.move_and_apply(&one, changes).await;
+        let is_partial =
+            matches!(&applied, Err(EngineError::Explore(ExploreError::NotTakenBack { .. }))) || is_again;
+        if !is_partial && !matches!(applied, Ok(Some(_))) {
             // Nothing was changed, and what is to be changed may be different the next time.
             folder.remove_journal().map_err(reading)?;
         }
         // `None` if a hook refused.
-        let Some(leaf_id) = moved? else { return Ok(nothing) };
-        let (kept, instead_of) = (KeptFiles { number, tree: journal.tree.clone() }, journal.instead_of);
-        let files = match apply_changes(&base, &report.id, journal, is_again).await {
-            Ok(files) => files,
-            Err(error) => {
-                self.worker().cursor().move_to(before).await?;
-                // What the process that died had applied is not taken back, so the journal stays.
-                if !is_again {
-                    folder.remove_journal().map_err(reading)?;
-                }
-                return Err(error.into());
-            }
-        };
+        let Some(leaf_id) = applied? else { return Ok(nothing) };
+        let (kept, instead_of) = (KeptFiles { number, tree: journal.tree }, journal.instead_of);
         finish(&folder, record, kept).map_err(reading)?;
         Ok(KeptTry { kept: true, leaf_id: Some(leaf_id), files, instead_of, ..nothing })
+    }
+
+    /// Moves the leaf to the end of a try and applies the changes, or does nothing. `None` if a hook refused.
+    async fn move_and_apply(
+        &self,
+        one: &TryReport,
+        changes: OrderedChanges,
+    ) -> Result<Option<EntryId>, EngineError> {
+        let number = one.number;
+        let run = |work: fn(&OrderedChanges) -> Result<(), ApplyError>| {
+            let changes = changes.clone();
+            async move {
+                on_other_thread(move || work(&changes)).await.map_err(|error| explore_error(error, number))
+            }
+        };
+        run(OrderedChanges::stage).await?;
+        let before = self.worker().cursor().position();
+        let moved = self.move_to_tip(one).await;
+        if !matches!(moved, Ok(Some(_))) {
+            changes.remove_staged();
+            return moved;
+        }
+        if let Err(error) = run(OrderedChanges::apply).await {
+            if let Err(error) = self.worker().cursor().move_to(before).await {
+                tracing::warn!(error = error_chain(&error), "cannot move the leaf back");
+            }
+            return Err(error.into());
+        }
+        moved
     }
 
     /// The changes that a merge makes in the working directory, or the conflicts.
@@ -97,11 +124,11 @@ impl LocalClient {
         base: &BaseRepository,
         one: &TryReport,
         record: &ExploreRecord,
-    ) -> Result<Result<KeepJournal, Vec<MergeConflict>>, EngineError> {
+    ) -> Result<Result<PlannedKeep, Vec<MergeConflict>>, EngineError> {
         let (base, number) = (base.clone(), one.number);
         let earlier = record.kept.clone().filter(|kept| kept.number != number);
         let tip = one.tip_id.clone().ok_or(ExploreError::NoCopy { number })?;
-        let merge = move || -> std::io::Result<Result<KeepJournal, Vec<MergeConflict>>> {
+        let merge = move || -> std::io::Result<Result<PlannedKeep, Vec<MergeConflict>>> {
             let (start, users, tree) = (base.base_tree()?, base.users_tree()?, base.try_tree(number)?);
             let earlier = earlier.map(|kept| kept_tree(&base, kept)).transpose()?.flatten();
             let ours = match &earlier {
@@ -117,7 +144,8 @@ impl LocalClient {
             };
             let changes = base.changes(&users, &merged)?;
             let instead_of = earlier.map(|(earlier, _)| earlier);
-            Ok(Ok(KeepJournal { r#try: number, tip, tree: Some(tree), instead_of, changes }))
+            let files = changes.iter().map(TreeChange::file_change).collect();
+            Ok(Ok((KeepJournal { r#try: number, tip, tree: Some(tree), instead_of, changes }, files)))
         };
         Ok(on_other_thread(merge).await.map_err(|source| ExploreError::CannotRead { source })?)
     }
@@ -155,34 +183,69 @@ fn changed_since(paths: Vec<(PathBuf, String)>, earlier: u32) -> Vec<MergeConfli
     paths.into_iter().map(|(path, _)| conflict((path, reason.clone()))).collect()
 }
 
-/// Returns the changes that are in the working directory now.
-async fn apply_changes(
+fn explore_error(error: ApplyError, number: u32) -> ExploreError {
+    match error {
+        ApplyError::Changed(path) => ExploreError::ChangedMeanwhile { path },
+        ApplyError::Io(path, source) => ExploreError::CannotChange { path, source },
+        ApplyError::NotTakenBack { cause, paths } => {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let cause = Box::new(explore_error(*cause, number));
+            ExploreError::NotTakenBack { number, paths: paths.join(", "), source: cause }
+        }
+    }
+}
+
+/// Merges what is left of an interrupted keep with the working directory as it is now. Returns the conflicts if the user
+/// changed what the try changes.
+async fn merge_again(
     base: &BaseRepository,
     id: &str,
     journal: KeepJournal,
-    is_again: bool,
-) -> Result<Vec<FileChange>, ExploreError> {
-    let (base, id) = (base.clone(), id.to_owned());
-    let apply = move || {
-        let (ordered, mut applied) = (apply::in_order(&journal.changes), Vec::new());
-        if !is_again {
-            apply::apply_all(&base, &id, &ordered)?;
-            return Ok(journal.changes.iter().map(TreeChange::file_change).collect());
-        }
-        for change in &ordered {
-            match apply::apply(&base, &id, change) {
-                Ok(()) => applied.push(change.file_change()),
-                // What the user changed since the process died stays as it is.
-                Err(ApplyError::Changed(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(applied)
+) -> Result<Result<PlannedKeep, Vec<MergeConflict>>, ExploreError> {
+    let (base, number) = (base.clone(), journal.r#try);
+    let interrupted = OrderedChanges::new(&base, id, &journal.changes);
+    let merge = move || -> std::io::Result<Result<PlannedKeep, Vec<MergeConflict>>> {
+        let paths = || journal.changes.iter().map(|change| change.path.as_path());
+        let (before, after) = (
+            journal.changes.iter().map(|change| change.before.as_ref()),
+            journal.changes.iter().map(|change| change.after.as_ref()),
+        );
+        let now = base.users_tree()?;
+        let was = base.tree_with(&now, paths().zip(before))?;
+        let will = base.tree_with(&now, paths().zip(after))?;
+        let copy = base.try_folder(number);
+        let conflict = |path: PathBuf| {
+            let reason = format!(
+                "you changed it after keeping try {number} was interrupted; undo that, or take it from {}, and keep the try again",
+                copy.display()
+            );
+            MergeConflict { path: path.to_string_lossy().into_owned(), reason }
+        };
+        // A file where a folder must be, or the reverse.
+        let known: HashSet<&Path> = paths().collect();
+        let mut in_the_way: Vec<PathBuf> =
+            base.changes(&was, &will)?.into_iter().map(|change| change.path).collect();
+        in_the_way.retain(|path| !known.contains(path.as_path()));
+        let merged = match base.merge(&was, &now, &will)? {
+            _ if !in_the_way.is_empty() => return Ok(Err(in_the_way.into_iter().map(conflict).collect())),
+            Err(paths) => return Ok(Err(paths.into_iter().map(|(path, _)| conflict(path)).collect())),
+            Ok(merged) => merged,
+        };
+        let files = journal.changes.iter().map(TreeChange::file_change).collect();
+        let changes = base.changes(&now, &merged)?;
+        Ok(Ok((KeepJournal { changes, ..journal }, files)))
     };
-    on_other_thread(apply).await.map_err(|error| match error {
-        ApplyError::Changed(path) => ExploreError::ChangedMeanwhile { path },
-        ApplyError::Io(path, source) => ExploreError::CannotChange { path, source },
-    })
+    let recovered = on_other_thread(move || interrupted.recover()).await;
+    recovered.map_err(|error| explore_error(error, number))?;
+    on_other_thread(merge).await.map_err(|source| ExploreError::CannotRead { source })
+}
+
+/// Puts files back that an interrupted keep has set aside, so that it can be forgotten.
+pub(super) fn recover_interrupted(base: &BaseRepository, id: &str, folder: &ExploreFolder) {
+    let Ok(Some(journal)) = folder.journal::<KeepJournal>() else { return };
+    if let Err(error) = OrderedChanges::new(base, id, &journal.changes).recover() {
+        tracing::warn!(explore = id, ?error, "cannot clean up after an interrupted keep");
+    }
 }
 
 fn finish(folder: &ExploreFolder, record: ExploreRecord, kept: KeptFiles) -> std::io::Result<()> {

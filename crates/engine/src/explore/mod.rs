@@ -83,6 +83,10 @@ pub enum ExploreError {
     ChangedMeanwhile { path: PathBuf },
     #[error("cannot change {}", path.display())]
     CannotChange { path: PathBuf, source: std::io::Error },
+    #[error(
+        "try {number} was kept only in part, and these files could not be changed back: {paths}; keep it again to finish"
+    )]
+    NotTakenBack { number: u32, paths: String, source: Box<ExploreError> },
     #[error("cannot copy the project")]
     CannotCopy { source: std::io::Error },
     #[error("cannot read the copies of the project")]
@@ -105,6 +109,7 @@ impl ExploreError {
             ExploreError::Model { .. } => ErrorCode::ModelNotFound,
             ExploreError::Running { .. } | ExploreError::RunsElsewhere { .. } => ErrorCode::SessionBusy,
             ExploreError::CannotChange { .. }
+            | ExploreError::NotTakenBack { .. }
             | ExploreError::CannotCopy { .. }
             | ExploreError::CannotRead { .. }
             | ExploreError::CannotRemove { .. } => ErrorCode::Io,
@@ -195,11 +200,16 @@ impl LocalClient {
     }
 
     async fn cancel_tries(&self, explore: Option<&str>, number: Option<u32>) -> Result<(), EngineError> {
-        let report = self.find_explore(explore).await?;
+        let id = self.find_explore_id(explore).await?;
+        // What runs here is canceled at once, without looking at its files.
+        let report = match self.live().explores.report(&id) {
+            Some(running) => running,
+            None => self.find_explore(Some(&id)).await?,
+        };
         if let Some(number) = number {
             find_try(&report, number)?;
         }
-        if self.live().explores.cancel(&report.id, number) {
+        if self.live().explores.cancel(&id, number) {
             return Ok(());
         }
         let explore = report.id.clone();
@@ -232,10 +242,17 @@ impl LocalClient {
             find_try(&report, number)?;
         }
         let env = self.spec().workspace.tool_context.env.clone();
-        if force {
-            folder.remove_journal().map_err(|source| ExploreError::CannotRemove { source })?;
-        }
-        let removed = on_other_thread(move || folder.remove_copies(Some(&env), number)).await;
+        let (base, id) = (self.explore_base(&report.id).filter(|_| force), report.id.clone());
+        let removed = on_other_thread(move || {
+            if let Some(base) = base {
+                keep::recover_interrupted(&base, &id, &folder);
+            }
+            if force {
+                folder.remove_journal()?;
+            }
+            folder.remove_copies(Some(&env), number)
+        })
+        .await;
         Ok(removed.map_err(|source| ExploreError::CannotRemove { source })?)
     }
 }

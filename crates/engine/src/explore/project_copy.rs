@@ -130,6 +130,12 @@ impl ProjectRoot {
         }
         let root = git.path(&["rev-parse", "--show-toplevel"])?.canonicalize()?;
         let prefix = cwd.strip_prefix(&root).map_err(io::Error::other)?.to_owned();
+        // A repository further up that ignores this directory, such as one for dotfiles, has none of its files.
+        if !prefix.as_os_str().is_empty()
+            && git.output(&["check-ignore", "--quiet", "."], b"")?.status.success()
+        {
+            return Ok(ProjectRoot { root: cwd, prefix: PathBuf::new(), is_repository: false });
+        }
         Ok(ProjectRoot { root, prefix, is_repository: true })
     }
 }
@@ -379,10 +385,47 @@ impl BaseRepository {
         self.store_files(&self.try_folder(number), Some(&self.index_of_try(number)), &None)
     }
 
+    /// How many files of a try differ from the start. Stores nothing.
+    pub(super) fn count_changes(&self, number: u32) -> io::Result<usize> {
+        let folder = self.try_folder(number);
+        let git = self.git_over(&folder, &self.index_of_try(number));
+        let arguments =
+            ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "refs/osier/base", "--"];
+        let changed = git.run(&arguments)?;
+        let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+        // A folder here is another repository.
+        let is_file = |path: &&[u8]| {
+            !fs::symlink_metadata(folder.join(git_path(path))).is_ok_and(|found| found.is_dir())
+        };
+        Ok(zero_separated(&changed).count() + zero_separated(&others).filter(is_file).count())
+    }
+
     /// Stores the files of the working directory as they are now.
     pub(super) fn users_tree(&self) -> io::Result<String> {
         // Git compares times in seconds. A new index makes it read every file.
         self.store_files(&self.project.root, None, &self.users_files()?)
+    }
+
+    /// A tree with other files at these paths. `None` is no file.
+    pub(super) fn tree_with<'a>(
+        &self,
+        tree: &str,
+        files: impl Iterator<Item = (&'a Path, Option<&'a TreeFile>)>,
+    ) -> io::Result<String> {
+        let folder = tempfile::Builder::new().prefix("index-").tempdir_in(self.repository())?;
+        let git = self.git().with("GIT_INDEX_FILE", folder.path().join("index"));
+        git.run(&["read-tree", tree])?;
+        let (mut gone, mut present) = (Vec::new(), Vec::new());
+        let no_blob = "0".repeat(tree.len());
+        for (path, file) in files {
+            let (lines, facts) = match file {
+                None => (&mut gone, format!("0 {no_blob}\t")),
+                Some(file) => (&mut present, format!("{} {}\t", file.mode, file.blob)),
+            };
+            lines.extend([facts.as_bytes(), path.as_os_str().as_bytes(), b"\0"].concat());
+        }
+        git.run_with(&["update-index", "-z", "--index-info"], &[gone, present].concat())?;
+        git.line(&["write-tree"])
     }
 
     pub(super) fn changes(&self, from: &str, to: &str) -> io::Result<Vec<TreeChange>> {
@@ -493,5 +536,41 @@ impl LinkedFolders<'_> {
             || fs::symlink_metadata(self.root.join(folder)).is_ok_and(|found| found.is_symlink());
         self.known.insert(folder.to_owned(), is_linked);
         is_linked
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_files_are_counted_without_storing_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Arc::new(CommandEnv::new(std::env::vars_os().filter(|(name, _)| name != "HOME")));
+        let (project, explore) = (folder.path().join("project"), folder.path().join("worktrees/1"));
+        for folder in [&project, &explore] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for name in ["a", "b", "c", ".gitignore"] {
+            fs::write(project.join(name), "ignored\n").unwrap();
+        }
+        let base = BaseRepository::open(env.clone(), &explore, ProjectRoot::find(&env, &project).unwrap());
+        base.create(u64::MAX).unwrap().unwrap();
+        let copy = base.create_try(1).unwrap();
+        assert_eq!(base.count_changes(1).unwrap(), 0);
+        fs::write(copy.join("a"), "changed\n").unwrap();
+        fs::remove_file(copy.join("b")).unwrap();
+        // As before, but written again.
+        fs::write(copy.join("c"), "ignored\n").unwrap();
+        fs::create_dir(copy.join("d")).unwrap();
+        fs::write(copy.join("d/new"), "only here\n").unwrap();
+        fs::write(copy.join("ignored"), "x").unwrap();
+        for _ in 0..2 {
+            assert_eq!(base.count_changes(1).unwrap(), 3);
+            // The same with files that are stored.
+            let changes = base.changes(&base.base_tree().unwrap(), &base.try_tree(1).unwrap()).unwrap();
+            assert_eq!(changes.len(), 3, "{changes:?}");
+        }
     }
 }

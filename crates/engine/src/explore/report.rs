@@ -125,10 +125,18 @@ async fn read_markers(session: &Session, tree: &SessionTree) -> Result<Vec<(Seq,
 impl LocalClient {
     /// The explores of this session, oldest first.
     pub(crate) async fn explores(&self) -> Result<Vec<ExploreReport>, EngineError> {
+        self.read_explores(None).await
+    }
+
+    /// All explores of this session, or the one with this id.
+    async fn read_explores(&self, only: Option<&str>) -> Result<Vec<ExploreReport>, EngineError> {
         let session = self.live().session();
         let tree = session.tree();
         let mut explores: Vec<(String, Vec<LoggedTry>)> = Vec::new();
         for (marker, data) in read_markers(session, &tree).await? {
+            if only.is_some_and(|only| only != data.explore_id) {
+                continue;
+            }
             let entries = branch_entries(&tree, marker);
             let id = data.explore_id.clone();
             let logged = LoggedTry { marker, data, entries };
@@ -211,14 +219,27 @@ impl LocalClient {
 
     /// The explore with this name; the latest one without a name.
     pub(super) async fn find_explore(&self, name: Option<&str>) -> Result<ExploreReport, EngineError> {
-        let mut explores = self.explores().await?;
-        if let Some(name) = name {
-            explores.retain(|explore| !name.is_empty() && explore.id.starts_with(name));
-            if explores.len() > 1 {
-                return Err(ExploreError::Ambiguous { name: name.to_owned(), count: explores.len() }.into());
+        let id = self.find_explore_id(name).await?;
+        let found = self.read_explores(Some(&id)).await?.pop();
+        Ok(found.ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
+    }
+
+    /// The id of the explore with this name; of the latest one without a name. Runs no git.
+    pub(super) async fn find_explore_id(&self, name: Option<&str>) -> Result<String, EngineError> {
+        let session = self.live().session();
+        let mut ids: Vec<String> = Vec::new();
+        for (_, data) in read_markers(session, &session.tree()).await? {
+            if !ids.contains(&data.explore_id) {
+                ids.push(data.explore_id);
             }
         }
-        Ok(explores.pop().ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
+        if let Some(name) = name {
+            ids.retain(|id| !name.is_empty() && id.starts_with(name));
+            if ids.len() > 1 {
+                return Err(ExploreError::Ambiguous { name: name.to_owned(), count: ids.len() }.into());
+            }
+        }
+        Ok(ids.pop().ok_or_else(|| ExploreError::NotFound { name: name.map(str::to_owned) })?)
     }
 
     /// The folder of an explore for an operation that changes it.

@@ -50,6 +50,19 @@ impl RunningExplores {
         }
     }
 
+    /// Cancels all tries.
+    pub(crate) fn cancel_all(&self) {
+        self.lock().values().flat_map(|running| &running.cancels).for_each(CancellationToken::cancel);
+    }
+
+    /// Waits until no explore runs any more.
+    pub(crate) async fn wait_for_all(&self) {
+        let all: Vec<Arc<RunningExplore>> = self.lock().values().cloned().collect();
+        for running in all {
+            running.finished.cancelled().await;
+        }
+    }
+
     /// Cancels a try of an explore, or all. Returns whether one of them runs here.
     pub(super) fn cancel(&self, id: &str, number: Option<u32>) -> bool {
         let Some(running) = self.lock().get(id).cloned() else { return false };

@@ -10,10 +10,10 @@ use osier_agent::AgentError;
 use osier_model::{CancellationToken, ModelInfo};
 use osier_protocol::explore::{ExploreReport, TryOptions, TryPlace, TryReport, TryStatus};
 use osier_protocol::{EntryId, Prompt, SessionRef};
-use osier_session::{Commit, Cursor, Session};
+use osier_session::{Commit, Cursor};
 use osier_tools::CommandEnv;
 use osier_tree::projection::preview::one_line;
-use osier_tree::{EntryKind, Place};
+use osier_tree::{EntryKind, Place, SessionTree};
 use serde_json::json;
 
 use super::explore_folder::{ExploreFolder, FolderLock};
@@ -312,9 +312,12 @@ impl Engine {
         for (folder, record, _lock) in interrupted.await {
             // Another process may have started its tries since.
             session.refresh().await?;
-            if is_in_try(session, record.start_id.as_ref()) {
-                let start = record.start_id.as_ref().map(EntryId::to_string);
-                session.main_cursor().move_to_entry(start).await?;
+            let (cursor, start) = (session.main_cursor(), record.start_id.as_ref());
+            let (state, at) = cursor.state_and_place();
+            if is_in_try(&state.tree, at, start) {
+                cursor.move_to_entry(start.map(EntryId::to_string)).await?;
+            } else if is_in_try(&state.tree, state.tree.leaf(), start) {
+                return_leaf(&cursor).await?;
             }
             // A copy of the session has its tries too, but the folder belongs to the original.
             if !self.leads_to(&record.session, session.store().name(), session.file()).await? {
@@ -332,12 +335,11 @@ impl Engine {
     }
 }
 
-/// Whether the main cursor is in a try that started at this entry.
-fn is_in_try(session: &Session, start: Option<&EntryId>) -> bool {
-    let (state, at) = session.main_cursor().state_and_place();
-    let start = start.and_then(|id| state.tree.find(id));
-    state.tree.heads().ancestors(at).any(|seq| {
-        let head = state.tree.head(seq);
-        head.kind == EntryKind::ExploreTry && state.tree.same_place(head.parent, start)
+/// Whether a place is in a try that started at this entry.
+fn is_in_try(tree: &SessionTree, at: Place, start: Option<&EntryId>) -> bool {
+    let start = start.and_then(|id| tree.find(id));
+    tree.heads().ancestors(at).any(|seq| {
+        let head = tree.head(seq);
+        head.kind == EntryKind::ExploreTry && tree.same_place(head.parent, start)
     })
 }

@@ -29,7 +29,8 @@ pub(super) struct TryCopy {
 
 /// The agent of a try: that of the session, in its copy. May wait for a process that tests the sandbox.
 ///
-/// Tools of hooks run in the project and not in the copy, so a try does not have them.
+/// Tools of hooks run in the project and not in the copy, so a try does not have them. It never backtracks: a checkpoint before
+/// its start is outside its branch.
 pub(super) fn try_spec(
     spec: &AgentSpec,
     tools: Arc<dyn Toolbox>,
@@ -48,9 +49,14 @@ pub(super) fn try_spec(
                 cwd: of_session.tool_context.cwd.clone(),
                 copy: tool_context.cwd.clone(),
             });
-            (Workspace { tool_context, system_prompt, ..of_session.clone() }, Some(approval))
+            let workspace =
+                Workspace { tool_context, system_prompt, backtracking: false, ..of_session.clone() };
+            (workspace, Some(approval))
         }
-        None => (Workspace { tools: reading_tools(&of_session.tools), ..of_session.clone() }, spec.approval),
+        None => {
+            let tools = reading_tools(&of_session.tools);
+            (Workspace { tools, backtracking: false, ..of_session.clone() }, spec.approval)
+        }
     };
     AgentSpec {
         workspace: Arc::new(workspace),

@@ -113,15 +113,16 @@ impl TryRun {
         count_files(self.base.clone()?, self.number).await
     }
 
-    /// Counts the changed files in the background.
+    /// Counts the changed files in the background. Stores nothing: a try may write a lot that it removes again.
     fn update_files(&self) {
         let Some(base) = self.base.clone() else { return };
         // What changes during a count is counted after the next call.
         let Ok(counting) = self.counting.clone().try_lock_owned() else { return };
         let (explore, number) = (self.explore.clone(), self.number);
         tokio::spawn(async move {
-            if let Some(count) = count_files(base, number).await {
-                explore.update(number, |report| report.files_changed = count);
+            match on_other_thread(move || base.count_changes(number)).await {
+                Ok(count) => explore.update(number, |report| report.files_changed = count),
+                Err(error) => tracing::debug!(%error, number, "cannot count the changed files of a try"),
             }
             drop(counting);
         });
@@ -195,5 +196,10 @@ impl RunObserver for TryRun {
 
     fn usage(&self) -> UsageTotals {
         self.usage.total()
+    }
+
+    fn turns(&self) -> u64 {
+        // It has no budget.
+        0
     }
 }

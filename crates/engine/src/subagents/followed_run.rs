@@ -62,6 +62,9 @@ pub(crate) trait RunObserver {
 
     /// What the agent has used so far.
     fn usage(&self) -> UsageTotals;
+
+    /// How often it has called its model.
+    fn turns(&self) -> u64;
 }
 
 /// What an agent has used so far: its own requests, and those of the tasks that it delegated.
@@ -128,16 +131,10 @@ impl FollowedRun<'_> {
         let mut questions = PassedQuestions::new(parent, asker);
         let (mut stop, mut ended): (Option<RunEnd>, Option<RunEnd>) = (None, None);
         let mut give_up_at: Option<Instant> = None;
-        let timer = async {
-            match budget.max_seconds {
-                Some(seconds) => {
-                    tokio::time::sleep(Duration::from_secs(seconds).saturating_sub(time_spent)).await;
-                }
-                None => std::future::pending().await,
-            }
-        };
-        tokio::pin!(timer);
+        let mut work_time = WorkTime::new(budget.max_seconds, time_spent, Instant::now());
         loop {
+            // The time of the user does not count.
+            work_time.set_paused(questions.are_open(), Instant::now());
             let is_behind = events.is_behind();
             let idle = async {
                 match ended {
@@ -156,7 +153,7 @@ impl FollowedRun<'_> {
                     stop = Some(RunEnd::Cancelled);
                     continue;
                 }
-                () = &mut timer, if stop.is_none() => {
+                () = wait_until(work_time.ends_at()), if stop.is_none() => {
                     let seconds = budget.max_seconds.unwrap_or_default();
                     stop = Some(RunEnd::Failed(format!("stopped after {seconds} seconds, its budget")));
                     continue;
@@ -184,7 +181,7 @@ impl FollowedRun<'_> {
                 event => observer.note(&event),
             }
             if stop.is_none()
-                && let Some(problem) = over_budget(&observer.usage(), budget)
+                && let Some(problem) = over_budget(&observer.usage(), observer.turns(), budget)
             {
                 stop = Some(RunEnd::Failed(problem));
             }
@@ -199,7 +196,43 @@ impl FollowedRun<'_> {
     }
 }
 
-fn over_budget(used: &UsageTotals, budget: AgentBudget) -> Option<String> {
+/// The time that an agent may still work.
+#[derive(Debug)]
+struct WorkTime {
+    /// `None` if it has no budget.
+    left: Option<Duration>,
+    /// Since when it works. `None` while it is paused.
+    since: Option<Instant>,
+}
+
+impl WorkTime {
+    fn new(max_seconds: Option<u64>, spent: Duration, now: Instant) -> WorkTime {
+        let left = max_seconds.map(|seconds| Duration::from_secs(seconds).saturating_sub(spent));
+        WorkTime { left, since: Some(now) }
+    }
+
+    fn set_paused(&mut self, is_paused: bool, now: Instant) {
+        match self.since {
+            Some(since) if is_paused => {
+                self.left = self.left.map(|left| left.saturating_sub(now.duration_since(since)));
+                self.since = None;
+            }
+            None if !is_paused => self.since = Some(now),
+            _ => {}
+        }
+    }
+
+    /// When it is over, unless it is paused before.
+    fn ends_at(&self) -> Option<Instant> {
+        // A time that is too far away never comes.
+        self.since?.checked_add(self.left?)
+    }
+}
+
+fn over_budget(used: &UsageTotals, turns: u64, budget: AgentBudget) -> Option<String> {
+    if let Some(limit) = budget.max_turns.filter(|limit| turns > u64::from(*limit)) {
+        return Some(format!("stopped after {limit} model calls, its budget"));
+    }
     if let Some(limit) = budget.max_tokens.filter(|limit| used.total_tokens > *limit) {
         return Some(format!("stopped after {} tokens; its budget is {limit}", used.total_tokens));
     }
@@ -272,6 +305,10 @@ impl<'a> PassedQuestions<'a> {
         self.answers.push(answer.boxed());
     }
 
+    fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     fn withdraw(&mut self, id: u64) {
         if let Some(cancel) = self.open.remove(&id) {
             cancel.cancel();
@@ -338,6 +375,36 @@ mod tests {
         fn usage(&self) -> UsageTotals {
             self.0.total()
         }
+
+        fn turns(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn work_time_stops_while_it_is_paused() {
+        let start = Instant::now();
+        let after = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut time = WorkTime::new(Some(10), Duration::from_secs(3), start);
+        assert_eq!(time.ends_at(), Some(after(7)));
+        for now in [2, 3] {
+            time.set_paused(true, after(now));
+            assert_eq!(time.ends_at(), None);
+        }
+        for now in [100, 101] {
+            time.set_paused(false, after(now));
+            assert_eq!(time.ends_at(), Some(after(105)));
+        }
+        assert_eq!(WorkTime::new(None, Duration::ZERO, start).ends_at(), None);
+        assert_eq!(WorkTime::new(Some(u64::MAX), Duration::ZERO, start).ends_at(), None);
+    }
+
+    #[test]
+    fn model_calls_beyond_the_budget_end_an_agent() {
+        let budget = AgentBudget { max_turns: Some(2), ..AgentBudget::default() };
+        assert_eq!(over_budget(&UsageTotals::default(), 2, budget), None);
+        let problem = over_budget(&UsageTotals::default(), 3, budget);
+        assert_eq!(problem.as_deref(), Some("stopped after 2 model calls, its budget"));
     }
 
     #[tokio::test]

@@ -121,6 +121,13 @@ impl RegisteredTask {
         }
     }
 
+    /// The agent has ended, so it gets no more messages.
+    pub(super) fn clear_client(&self) {
+        // The client must be dropped outside the lock.
+        let ended = self.tasks.lock().get_mut(&self.id).and_then(|task| task.client.take());
+        drop(ended);
+    }
+
     /// Stops the agent, if it works already. Does not wait for it.
     pub(super) fn stop(&self) {
         let client = self.tasks.lock().get(&self.id).and_then(|task| task.client.clone());

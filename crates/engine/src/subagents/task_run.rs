@@ -57,8 +57,9 @@ pub(super) struct TaskRun {
     batch: Arc<Batch>,
     task: Arc<BatchTask>,
     progress: TaskProgress,
-    /// How long its agent worked in processes that died.
+    /// How long its agent worked in processes that died, and how often it called its model there.
     time_spent: Duration,
+    turns_spent: u64,
 }
 
 impl TaskRun {
@@ -68,6 +69,7 @@ impl TaskRun {
             task: task.clone(),
             progress: TaskProgress::default(),
             time_spent: Duration::ZERO,
+            turns_spent: 0,
         }
     }
 
@@ -132,6 +134,8 @@ impl TaskRun {
                 Some(run.follow(events, self).await)
             }
         };
+        // A message would start a turn that nobody follows.
+        registered.clear_client();
         let text = |error: ClientError| error.message;
         let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.map_err(text)?
         else {
@@ -165,7 +169,7 @@ impl TaskRun {
             0 => Spent::default(),
             _ => self.read_spent(&live).await.map_err(failed)?,
         };
-        self.time_spent = spent.time;
+        (self.time_spent, self.turns_spent) = (spent.time, u64::from(spent.turns));
         self.progress.usage = UsageSoFar::starting_at(spent.usage);
         let spec = batch.delegation.child_spec(&batch.agent, definition, model, &spent);
         let client = engine.start_agent(&live, live.session().main_cursor(), &spec).await.map_err(failed)?;
@@ -336,6 +340,10 @@ impl RunObserver for TaskRun {
 
     fn usage(&self) -> UsageTotals {
         self.progress.usage.total()
+    }
+
+    fn turns(&self) -> u64 {
+        self.turns_spent + self.progress.turns
     }
 }
 

@@ -13,13 +13,13 @@ use osier_protocol::explore::{
     ExploreCommand, ExploreReply, ExploreReport, KeptTry, TryOptions, TryPlace, TryStatus,
 };
 use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, Prompt, QueryAnswer,
-    SessionQuery,
+    Allowance, Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, Prompt, QueryAnswer,
+    SessionQuery, UserAnswer,
 };
 use osier_tools::{CommandEnv, ToolSet};
 use serde_json::{Value, json};
 
-use crate::support::TestEngine;
+use crate::support::{LIMIT, TestEngine, next_event};
 
 /// A model that does what the lines of the last prompt say, one for each call: `write FILE TEXT`, `run COMMAND`, `read FILE`,
 /// `ls`, `find` or `grep PATH`, `delegate LINE`, `hang`, `call TOOL`, `tools`, which answers with their names, or `answer TEXT`. It answers `done` after the last line.
@@ -184,15 +184,15 @@ impl Explorer {
     pub(crate) async fn explore(&self, prompt: &str, instructions: &[&str]) -> ExploreReport {
         let mut events = self.client.attach(None).await.unwrap().events;
         let id = self.start(prompt, instructions).await.unwrap().id;
-        while let Some(event) = events.next().await {
-            if matches!(event, ClientEvent::Explore { report } if report.id == id && !report.is_running()) {
-                break;
-            }
-        }
+        let is_end = |event| matches!(event, ClientEvent::Explore { report } if report.id == id && !report.is_running());
+        while !is_end(next_event(&mut events).await) {}
         // Then the leaf returns to the start.
-        while self.engine.engine.list_explores().iter().any(|stored| stored.id == id && stored.running) {
-            tokio::task::yield_now().await;
-        }
+        let end = async {
+            while self.engine.engine.list_explores().iter().any(|stored| stored.id == id && stored.running) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, end).await.expect("the explore ends");
         self.reports().await.pop().unwrap()
     }
 
@@ -404,6 +404,89 @@ async fn without_git_tries_work_in_a_copy_or_only_read() {
     let TryPlace::ReadOnly { reason } = &report.tries[0].place else { panic!("{report:?}") };
     assert!(reason.contains("explore.max_copy_mb"), "{reason}");
     assert_eq!(explorer.file("a.txt"), "two");
+}
+
+#[tokio::test]
+async fn a_directory_that_an_outer_repository_ignores_has_no_git() {
+    let engine = new_engine(None);
+    let outer = engine.folder.path().join("home");
+    let project = outer.join("code");
+    fs::create_dir_all(&project).unwrap();
+    git(&outer, &["init", "--quiet"]);
+    fs::write(outer.join(".gitignore"), "*\n").unwrap();
+    fs::write(outer.join("settings"), "mine\n").unwrap();
+    git(&outer, &["add", "--force", "settings"]);
+    git(&outer, &["commit", "--quiet", "-m", "first"]);
+    fs::write(project.join("a.txt"), "one\n").unwrap();
+    let explorer = Explorer::open(engine, project).await;
+    let report = explorer.explore("read a.txt\nwrite a.txt two", &[""]).await;
+    let one = &report.tries[0];
+    assert_eq!((&one.place, one.files_changed), (&TryPlace::Copy, 1), "{report:?}");
+    assert!(explorer.keep(1).await.unwrap().kept);
+    assert_eq!(explorer.file("a.txt"), "two");
+    // A file that git tracks makes it a part of the repository.
+    git(&explorer.project, &["add", "--force", "a.txt"]);
+    let report = explorer.explore("answer x", &[""]).await;
+    assert_eq!(report.tries[0].place, TryPlace::Worktree);
+}
+
+#[tokio::test]
+async fn what_a_try_writes_and_removes_again_is_not_stored() {
+    let explorer = Explorer::in_repository().await;
+    let random: String =
+        (0..200_000).map(|n: u64| char::from(b'a' + (n * n * 31 % 9973 % 26) as u8)).collect();
+    let prompt = format!("write large {random}\nread a.txt\nwrite large x");
+    let report = explorer.explore(&prompt, &[""]).await;
+    assert_eq!(report.tries[0].files_changed, 1);
+    let base = PathBuf::from(&explorer.engine.engine.list_explores()[0].folder).join("base.git");
+    let large = fs::write(explorer.project.join("copy"), &random)
+        .map(|()| git(&explorer.project, &["hash-object", "copy"]))
+        .unwrap();
+    let (folder, file) = large.trim().split_at(2);
+    assert!(!base.join("objects").join(folder).join(file).exists());
+}
+
+#[tokio::test]
+async fn a_try_without_a_sandbox_asks_before_each_command_also_before_allowed_ones() {
+    let Explorer { engine, project, .. } = Explorer::in_repository().await;
+    let mut spec = spec(&engine, &project);
+    assert!(spec.workspace.tool_context.sandbox.is_none());
+    spec.has_user = true;
+    let live = engine.create(KeepWhen::Used).await;
+    let client = engine.engine.connect(&live, &spec).await.unwrap();
+    let explorer = Explorer { engine, project, live, client };
+    let mut events = explorer.client.attach(None).await.unwrap().events;
+    for allowance in [Allowance::Command("echo hi".to_owned()), Allowance::Tool("bash".to_owned())] {
+        explorer.client.send(ClientCommand::prompt("run echo hi")).await.unwrap();
+        let mut asked = None;
+        loop {
+            match next_event(&mut events).await {
+                ClientEvent::Asked { id, .. } => {
+                    asked = Some(id);
+                    let answer = UserAnswer::Always { allowance: allowance.clone() };
+                    let command = ClientCommand::Answer { question: id, answer };
+                    explorer.client.send(command).await.unwrap();
+                }
+                ClientEvent::TurnEnded { .. } => break,
+                _ => {}
+            }
+        }
+        assert_eq!(asked.is_some(), matches!(allowance, Allowance::Command(_)));
+        explorer.start("run echo hi", &[""]).await.unwrap();
+        let mut asker = None;
+        loop {
+            match next_event(&mut events).await {
+                ClientEvent::Asked { id, agent, .. } => {
+                    asker = agent;
+                    let answer = UserAnswer::No { reason: String::new() };
+                    explorer.client.send(ClientCommand::Answer { question: id, answer }).await.unwrap();
+                }
+                ClientEvent::Explore { report } if !report.is_running() => break,
+                _ => {}
+            }
+        }
+        assert_eq!(asker.as_deref(), Some("try 1"));
+    }
 }
 
 #[tokio::test]

@@ -122,7 +122,9 @@ async fn a_keep_that_died_in_the_middle_is_finished_by_keeping_again() {
     fs::write(folder.join("keep.json"), journal.to_string()).unwrap();
     explorer.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
     fs::remove_file(explorer.project.join("d.txt")).unwrap();
-    explorer.write(&format!(".d.txt.osier-{}.new", report.id), "half of it");
+    let staging = explorer.project.join(format!(".osier-keep-{}", report.id));
+    fs::create_dir(&staging).unwrap();
+    fs::write(staging.join("2.new"), "half of it").unwrap();
     assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1));
     let error = explorer.keep(2).await.unwrap_err();
     assert!(error.message.contains("try 1"), "{error:?}");
@@ -133,6 +135,28 @@ async fn a_keep_that_died_in_the_middle_is_finished_by_keeping_again() {
     let left: Vec<_> =
         fs::read_dir(&explorer.project).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("osier")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_keep_that_fails_halfway_changes_nothing() {
+    let explorer = Explorer::in_repository().await;
+    explorer.explore("read a.txt\nwrite a.txt theirs\nwrite d/e.txt new\nwrite z new", &[""]).await;
+    let copy = PathBuf::from(explorer.reports().await[0].tries[0].folder.as_ref().unwrap());
+    fs::remove_file(copy.join("b.txt")).unwrap();
+    // Git does not see the folder that is in the way of the last file.
+    fs::create_dir(explorer.project.join("z")).unwrap();
+    let (before, leaf) = (explorer.git_state(), explorer.leaf());
+    let error = explorer.keep(1).await.unwrap_err();
+    assert!(error.message.contains("cannot change z"), "{error:?}");
+    assert_eq!((explorer.git_state(), explorer.leaf()), (before, leaf));
+    assert_eq!(explorer.file("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
+    assert!(!explorer.project.join("d").exists());
+    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
+    let names = fs::read_dir(&explorer.project).unwrap().flatten().map(|entry| entry.file_name());
+    assert!(!names.into_iter().any(|name| name.to_string_lossy().contains("osier")));
+    fs::remove_dir(explorer.project.join("z")).unwrap();
+    assert!(explorer.keep(1).await.unwrap().kept);
+    assert_eq!(explorer.file("z"), "new");
 }
 
 #[tokio::test]
@@ -153,8 +177,8 @@ async fn a_keep_that_cannot_be_finished_stays_unfinished() {
     fs::write(folder.join("keep.json"), journal.to_string()).unwrap();
     fs::remove_dir_all(explorer.project.join("d")).unwrap();
     explorer.write("d", "in the way");
-    let error = explorer.keep(1).await.unwrap_err();
-    assert!(error.message.contains("d/e.txt"), "{error:?}");
+    let kept = explorer.keep(1).await.unwrap();
+    assert_eq!((kept.kept, kept.conflicts[0].path.as_str()), (false, "d"), "{kept:?}");
     assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1));
     assert!(explorer.keep(2).await.is_err());
     let remove = |force| explorer.send(ExploreCommand::Remove { explore: None, number: Some(2), force });

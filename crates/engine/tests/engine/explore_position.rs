@@ -1,5 +1,6 @@
 //! Where a session stands while tries run, when they have ended, and after the death of their process.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use osier_engine::{
 };
 use osier_protocol::explore::{ExploreCommand, ExploreReply, TryStatus};
 use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, ErrorCode, QueryAnswer, SessionQuery};
-use osier_tools::{Tool, ToolContext, ToolKind, ToolOutcome, ToolSpec};
+use osier_tools::{CommandEnv, Tool, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::{EntryKind, Seq, SessionTree};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::explore::{Explorer, git, new_engine, spec};
-use crate::support::TestEngine;
+use crate::support::{LIMIT, TestEngine};
 
 /// Whether an entry is in the branch of a try.
 fn is_in_try(tree: &SessionTree, seq: Seq) -> bool {
@@ -152,6 +153,113 @@ async fn after_a_crash_the_next_append_continues_from_the_start_of_the_tries() {
         let start = tree.find(&start).unwrap();
         assert!(tree.heads().ancestors(Some(leaf)).any(|seq| seq == start), "{of_command}");
     }
+}
+
+#[tokio::test]
+async fn a_try_cannot_leave_its_branch_by_backtracking() {
+    let Explorer { engine, project, .. } = Explorer::in_repository().await;
+    let mut spec = spec(&engine, &project);
+    Arc::make_mut(&mut spec.workspace).backtracking = true;
+    let live = engine.create(KeepWhen::Used).await;
+    let client = engine.engine.connect(&live, &spec).await.unwrap();
+    let explorer = Explorer { engine, project, live, client };
+    // What follows the last line of a prompt is not the user's.
+    explorer.client.send(ClientCommand::prompt("tools\nend")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let QueryAnswer::LastReply { reply } = explorer.client.query(SessionQuery::LastReply).await.unwrap()
+    else {
+        panic!("a reply")
+    };
+    let text = reply.unwrap().text;
+    assert!(text.contains("backtrack"), "the session has it: {text}");
+    let words = explorer.explore("tools\nend", &[""]).await.tries[0].last_words.clone();
+    assert!(words.contains("read") && !words.contains("backtrack"), "{words}");
+    let tree = explorer.live.session().tree();
+    assert!(tree.heads().iter().all(|(_, head)| head.kind != EntryKind::Backtrack));
+}
+
+#[tokio::test]
+async fn closing_ends_the_tries_and_returns_the_leaf() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    git(&project, &["init", "--quiet"]);
+    let explorer = Explorer::open(new_engine(Some(folder.path())), project).await;
+    explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let start = explorer.leaf().unwrap();
+    let id = explorer.live.session().id().to_owned();
+    explorer.start("hang", &["", ""]).await.unwrap();
+    explorer.close().await;
+    let engine = new_engine(Some(folder.path()));
+    assert!(!engine.engine.list_explores()[0].running);
+    let tree = engine.open(&id).await.session().tree();
+    assert!(tree.same_place(tree.leaf(), tree.find(&start)));
+    let explorer = Explorer::reopen(folder.path()).await;
+    let report = explorer.reports().await.remove(0);
+    assert!(report.tries.iter().all(|one| one.status == TryStatus::Cancelled), "{report:#?}");
+}
+
+#[tokio::test]
+async fn another_process_stands_where_the_tries_started() {
+    let message = json!({ "role": "user", "content": "go on" }).to_string().into_bytes();
+    let explorer = Explorer::in_repository().await;
+    explorer.client.send(ClientCommand::prompt("answer hello")).await.unwrap();
+    explorer.client.worker().wait_until_idle().await;
+    let start = explorer.leaf().unwrap();
+    explorer.start("read a.txt", &["hang", "hang"]).await.unwrap();
+    let tree = explorer.live.session().tree();
+    assert!(is_in_try(&tree, tree.leaf().unwrap()));
+    // Another engine stands for another process.
+    let config = EngineConfig::clone(explorer.engine.engine.config());
+    let other = TestEngine::in_folder(explorer.engine.folder.path(), config);
+    let id = explorer.live.session().id();
+    let live = other.open(id).await;
+    let client = other.engine.connect(&live, &spec(&other, &explorer.project)).await.unwrap();
+    let (state, at) = live.session().main_cursor().state_and_place();
+    assert!(state.tree.same_place(at, state.tree.find(&start)));
+    let session = live.session().describe().await.unwrap();
+    let leaf = session["leafEntryId"].as_str().and_then(|id| state.tree.find(id));
+    assert!(state.tree.same_place(leaf, state.tree.find(&start)), "{session}");
+    drop((client, live));
+    // What is appended there continues the conversation, and no try.
+    let request = AppendRequest { content: AppendContent::Message(message), parent: None };
+    other.engine.append(&other.find(id).await, &request).await.unwrap();
+    let tree = other.open(id).await.session().tree();
+    let appended = tree.heads().iter().last().unwrap().0;
+    assert!(!is_in_try(&tree, appended));
+    assert!(tree.same_place(tree.head(appended).parent, tree.find(&start)));
+    explorer.send(ExploreCommand::Cancel { explore: None, number: None }).await.unwrap();
+    explorer.close().await;
+}
+
+#[tokio::test]
+async fn canceling_does_not_wait_for_git() {
+    let Explorer { engine, project, .. } = Explorer::in_repository().await;
+    // A git that waits while a file exists.
+    let bin = tempfile::tempdir().unwrap();
+    let (program, block) = (bin.path().join("git"), bin.path().join("block"));
+    let script = format!(
+        "#!/bin/sh\nwhile [ -e '{}' ]; do sleep 0.05; done\nPATH=${{PATH#*:}} exec git \"$@\"\n",
+        block.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap());
+    let mut spec = spec(&engine, &project);
+    let env = CommandEnv::new([("PATH".into(), path.into())]);
+    Arc::make_mut(&mut spec.workspace).tool_context.env = Arc::new(env);
+    let live = engine.create(KeepWhen::Used).await;
+    let client = engine.engine.connect(&live, &spec).await.unwrap();
+    let explorer = Explorer { engine, project, live, client };
+    explorer.explore("answer x", &["", ""]).await;
+    explorer.start("hang", &["", ""]).await.unwrap();
+    std::fs::write(&block, "").unwrap();
+    let cancel = explorer.send(ExploreCommand::Cancel { explore: None, number: None });
+    let canceled = tokio::time::timeout(LIMIT, cancel).await;
+    std::fs::remove_file(&block).unwrap();
+    canceled.expect("it does not wait").unwrap();
+    explorer.close().await;
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ use crate::subagent_kills::{FOLDER, Random, rounds};
 /// How many files of the user a try changes. It also adds and removes as many.
 const FILES: usize = 12;
 
+/// The lines of a file that a try does not change.
+const REST: &str = "1\n2\n3\n";
+
 /// The files below a folder with their content, without the repository.
 fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
@@ -43,6 +46,7 @@ struct PreparedTry {
     before: BTreeMap<PathBuf, String>,
     after: BTreeMap<PathBuf, String>,
     index: String,
+    copy_of_try: PathBuf,
 }
 
 impl PreparedTry {
@@ -51,7 +55,7 @@ impl PreparedTry {
         fs::create_dir(&project).unwrap();
         git(&project, &["init", "--quiet"]);
         for number in 0..FILES {
-            fs::write(project.join(format!("changed{number}")), "old\n").unwrap();
+            fs::write(project.join(format!("changed{number}")), format!("old\n{REST}")).unwrap();
             fs::write(project.join(format!("removed{number}")), "old\n").unwrap();
         }
         git(&project, &["add", "."]);
@@ -62,14 +66,14 @@ impl PreparedTry {
         let copy = PathBuf::from(report.tries[0].folder.as_ref().unwrap());
         fs::create_dir_all(copy.join("new/deep")).unwrap();
         for number in 0..FILES {
-            fs::write(copy.join(format!("changed{number}")), format!("new {number}\n")).unwrap();
+            fs::write(copy.join(format!("changed{number}")), format!("new {number}\n{REST}")).unwrap();
             fs::write(copy.join(format!("new/deep/added{number}")), "new\n").unwrap();
             fs::remove_file(copy.join(format!("removed{number}"))).unwrap();
         }
         explorer.close().await;
         let (before, after) = (files(&project), files(&copy));
         let index = git(&project, &["ls-files", "--stage"]);
-        let prepared = PreparedTry { folder: folder.to_owned(), before, after, index };
+        let prepared = PreparedTry { folder: folder.to_owned(), before, after, index, copy_of_try: copy };
         prepared.copy("", "saved");
         prepared
     }
@@ -165,18 +169,24 @@ async fn keep_after_kill(prepared: &PreparedTry, seed: u64) {
         (_, Some(1)) => assert_eq!(changed, 3 * FILES, "{seed}: called kept, and half-done"),
         other => panic!("{seed}: {other:?}"),
     }
-    // The user changes a file meanwhile.
-    let mine = format!("changed{}", random.below(FILES));
-    let is_interrupted = report.unfinished_keep.is_some();
-    if is_interrupted {
+    // The user changes two files meanwhile: one where the try did not, one where it did.
+    let numbers = random.below(FILES);
+    let (merged, mine) = (format!("changed{numbers}"), format!("changed{}", (numbers + 1) % FILES));
+    let mut expected = prepared.after.clone();
+    if report.unfinished_keep.is_some() {
+        explorer.write(&merged, &(explorer.file(&merged) + "mine\n"));
+        let before = explorer.file(&mine);
         explorer.write(&mine, "mine\n");
+        let kept = explorer.keep(1).await.unwrap();
+        let paths: Vec<&str> = kept.conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
+        assert_eq!((kept.kept, paths), (false, vec![mine.as_str()]), "{seed}");
+        assert_eq!(explorer.file(&mine), "mine\n", "{seed}");
+        assert_eq!(explorer.reports().await[0].unfinished_keep, Some(1), "{seed}");
+        explorer.write(&mine, &before);
+        expected.get_mut(Path::new(&merged)).unwrap().push_str("mine\n");
     }
     if report.kept.is_none() {
         assert!(explorer.keep(1).await.unwrap().kept, "{seed}");
-    }
-    let mut expected = prepared.after.clone();
-    if is_interrupted {
-        expected.insert(mine.into(), "mine\n".to_owned());
     }
     assert_eq!(files(&explorer.project), expected, "{seed}");
     assert_eq!(git(&explorer.project, &["ls-files", "--stage"]), prepared.index);
@@ -200,4 +210,41 @@ async fn a_keep_that_is_killed_at_any_moment_is_finished_by_keeping_again() {
     for seed in 0..rounds(8) {
         keep_after_kill(&prepared, seed).await;
     }
+}
+
+/// The process that cannot write large files.
+#[tokio::test]
+#[ignore = "the part of other tests that runs in another process"]
+async fn full_disk_job() {
+    let folder = PathBuf::from(std::env::var(FOLDER).unwrap());
+    let explorer = Explorer::reopen(&folder).await;
+    let error = explorer.keep(1).await.unwrap_err();
+    assert!(error.message.contains("cannot change"), "{error:?}");
+    assert_eq!(explorer.reports().await[0].unfinished_keep, None);
+    explorer.close().await;
+}
+
+#[tokio::test]
+async fn a_keep_on_a_full_disk_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let prepared = PreparedTry::new(&folder).await;
+    // More than the limit below, whose unit is 512 or 1024 bytes. Its blob is small.
+    fs::write(prepared.copy_of_try.join("zzz"), "a\n".repeat(4 << 20)).unwrap();
+    let before = files(&folder.join("project"));
+    let script = "trap '' XFSZ; ulimit -f 4096; exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "keep_kills::full_disk_job"])
+        .env(FOLDER, &folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(files(&folder.join("project")), before);
+    assert_eq!(prepared.changed_files(), 0);
+    let explorer = Explorer::reopen(&folder).await;
+    assert!(explorer.keep(1).await.unwrap().kept);
+    assert_eq!(explorer.file("zzz").len(), 8 << 20);
+    explorer.close().await;
 }

@@ -5,6 +5,7 @@ mod attaching;
 mod clients;
 mod explore;
 mod explore_keep;
+mod explore_kills;
 mod explore_leftovers;
 mod explore_position;
 mod followed_events;

@@ -1,14 +1,13 @@
 //! Tasks after the death of the process that ran them: they are shown as interrupted, and continued or ended.
 
-use futures_util::StreamExt;
 use osier_agent::AgentBudget;
 use osier_engine::SubagentConfig;
 use osier_protocol::subagents::SubagentProjection;
-use osier_protocol::{Client, ClientCommand, ClientEvent, QueryAnswer, SessionQuery};
+use osier_protocol::{Client, ClientCommand, ClientEvent, MoveCommand, QueryAnswer, SessionQuery};
 use serde_json::{Value, json};
 
 use crate::subagents::{Delegation, batches, config, spec};
-use crate::support::TestEngine;
+use crate::support::{LIMIT, TestEngine, until_turn_end};
 
 /// A session whose process died: of three tasks, the first has ended, the second has only its prompt, the third nothing.
 struct DeadProcess {
@@ -37,9 +36,12 @@ async fn dead_process_with(first: &str) -> DeadProcess {
     let closed = |name: String| {
         let engine = &engine;
         async move {
-            while engine.engine.live_session("file", &name).is_some() {
-                tokio::task::yield_now().await;
-            }
+            let close = async {
+                while engine.engine.live_session("file", &name).is_some() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(LIMIT, close).await.expect("the session closes");
         }
     };
     for session in [id.clone(), session_of(0), session_of(1), session_of(2)] {
@@ -83,7 +85,7 @@ async fn resuming_runs_only_the_tasks_that_did_not_end() {
     assert_eq!(read, [interrupted]);
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    until_turn_end(&mut events).await;
     let after = batches(&client).await.remove(0);
     let summaries: Vec<&str> = after.task_panels.iter().map(|panel| panel.summary.as_str()).collect();
     assert_eq!((after.status.as_str(), summaries), ("completed", vec!["one", "two", "three"]));
@@ -115,13 +117,17 @@ async fn the_log_tells_which_tasks_had_ended_and_these_do_not_run_again() {
     let tasks = json!([{ "prompt": "answer one" }, { "prompt": "fail" }, { "prompt": "write later.txt" }]);
     let mut run = Delegation::start(config(), &tasks).await;
     // The third task waits for an answer.
-    let mut updates = 0;
+    let (mut updates, mut has_asked) = (0, false);
     run.until(|event| {
-        if let ClientEvent::Entry(entry) = event {
-            let kind = entry.entry.view().map(|view| view.kind);
-            updates += usize::from(kind == Some(osier_tree::EntryKind::EntryUpdate));
+        match event {
+            ClientEvent::Entry(entry) => {
+                let kind = entry.entry.view().map(|view| view.kind);
+                updates += usize::from(kind == Some(osier_tree::EntryKind::EntryUpdate));
+            }
+            ClientEvent::Asked { .. } => has_asked = true,
+            _ => {}
         }
-        updates == 2
+        updates == 2 && has_asked
     })
     .await;
     let (status, shown) = shown_tasks(&run.client).await;
@@ -151,7 +157,7 @@ async fn the_log_tells_which_tasks_had_ended_and_these_do_not_run_again() {
     }
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    until_turn_end(&mut events).await;
     let after = batches(&client).await.remove(0);
     let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
     assert_eq!((after.status.as_str(), statuses), ("completed", vec!["completed", "failed", "completed"]));
@@ -169,7 +175,7 @@ async fn a_new_prompt_ends_an_interrupted_batch() {
     assert_eq!(batches(&client).await[0].status, "interrupted");
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::prompt("answer something else")).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    until_turn_end(&mut events).await;
     let after = batches(&client).await.remove(0);
     assert_eq!((after.status.as_str(), &after.batch_id), ("cancelled", &before.batch_id));
     assert_eq!(
@@ -192,11 +198,14 @@ async fn what_a_task_used_before_the_process_died_counts_against_its_budget() {
     let Delegation { engine, live, client, events } = run;
     let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
     drop((client, events, live));
-    for session in [&id, &child] {
-        while engine.engine.live_session("file", session).is_some() {
-            tokio::task::yield_now().await;
+    let close = async {
+        for session in [&id, &child] {
+            while engine.engine.live_session("file", session).is_some() {
+                tokio::task::yield_now().await;
+            }
         }
-    }
+    };
+    tokio::time::timeout(LIMIT, close).await.expect("the sessions close");
     let replies = |text: &str| text.matches(r#""role":"assistant""#).count();
     let text = std::fs::read_to_string(&file).unwrap();
     let kept: Vec<&str> =
@@ -213,7 +222,7 @@ async fn what_a_task_used_before_the_process_died_counts_against_its_budget() {
     let client = engine.engine.connect(&live, &spec(&engine, config)).await.unwrap();
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    until_turn_end(&mut events).await;
     let panel = batches(&client).await.remove(0).task_panels.remove(0);
     assert!(panel.error.as_deref().unwrap().contains("4 model calls"), "{:?}", panel.error);
     assert_eq!(replies(&std::fs::read_to_string(&file).unwrap()), 4);
@@ -268,7 +277,7 @@ async fn a_batch_that_names_the_session_of_another_one_does_not_continue_it() {
         let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
         let mut events = client.attach(None).await.unwrap().events;
         client.send(ClientCommand::Resume).await.unwrap();
-        while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+        until_turn_end(&mut events).await;
         let panel = batches(&client).await.remove(0).task_panels.remove(0);
         assert_eq!((panel.status.as_str(), panel.summary.as_str()), ("failed", ""));
         assert_eq!(std::fs::read(&file).unwrap(), content, "the other session is as before");
@@ -311,7 +320,7 @@ async fn a_task_that_the_user_canceled_does_not_run_again_after_a_crash() {
     let content = std::fs::read(&file).unwrap();
     let mut events = client.attach(None).await.unwrap().events;
     client.send(ClientCommand::Resume).await.unwrap();
-    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    until_turn_end(&mut events).await;
     let after = batches(&client).await.remove(0);
     let statuses: Vec<&str> = after.task_panels.iter().map(|panel| panel.status.as_str()).collect();
     assert_eq!(statuses, ["cancelled", "completed"]);
@@ -334,10 +343,34 @@ async fn a_task_whose_last_reply_was_cut_off_failed_also_after_a_crash() {
             false => ClientCommand::prompt("answer something else"),
         };
         client.send(command).await.unwrap();
-        while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+        until_turn_end(&mut events).await;
         let after = batches(&client).await.remove(0).task_panels.remove(0);
         assert_eq!((&after.status, &after.error), (&panel.status, &panel.error));
         let file = engine.find(panel.session_id.as_deref().unwrap()).await.opened.file.unwrap();
         assert_eq!(std::fs::read(file).unwrap(), first);
     }
+}
+
+#[tokio::test]
+async fn a_turn_in_another_branch_does_not_make_a_dead_batch_look_alive() {
+    let DeadProcess { engine, id, .. } = dead_process().await;
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Move(MoveCommand { exact: true, ..MoveCommand::default() })).await.unwrap();
+    client.send(ClientCommand::prompt("hang")).await.unwrap();
+    assert_eq!(live.session().store().leases(live.session().key()).await.unwrap().len(), 1);
+    assert_eq!(batches(&client).await[0].status, "interrupted");
+    assert_eq!(shown_tasks_of(&live).await, "interrupted");
+    client.send(ClientCommand::Cancel).await.unwrap();
+    until_turn_end(&mut events).await;
+}
+
+/// The status of the batch in its preview.
+async fn shown_tasks_of(live: &osier_engine::LiveSession) -> String {
+    let state = live.session().state();
+    let batch = state.tree.heads().iter().find(|(_, head)| head.kind == osier_tree::EntryKind::SubagentBatch);
+    let texts = live.session().previews(&state).await.unwrap();
+    let text = texts.get(batch.unwrap().0).to_string();
+    ["running", "interrupted"].into_iter().find(|status| text.contains(status)).unwrap_or(&text).to_owned()
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use osier_agent::{AgentBudget, AgentLibrary};
 use osier_engine::{AgentSpec, KeepWhen, LiveSession, LocalClient, SubagentConfig, Workspace};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
@@ -13,13 +12,13 @@ use osier_model::{
 };
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::{
-    Client, ClientCommand, ClientEvent, CommandReply, EventStream, QueryAnswer, SessionQuery, TurnOutcome,
-    UserAnswer,
+    Allowance, Client, ClientCommand, ClientEvent, CommandReply, EventStream, QueryAnswer, SessionQuery,
+    TurnOutcome, UserAnswer,
 };
 use osier_tools::ApprovalMode;
 use serde_json::{Value, json};
 
-use crate::support::TestEngine;
+use crate::support::{TestEngine, next_event};
 
 /// A model that does what the prompt says, so that agents can work at the same time.
 ///
@@ -144,19 +143,19 @@ impl Delegation {
     /// The events up to the end of the turn.
     pub(crate) async fn until_end(&mut self) -> Vec<ClientEvent> {
         let mut received = Vec::new();
-        while let Some(event) = self.events.next().await {
+        loop {
+            let event = next_event(&mut self.events).await;
             let is_end = matches!(event, ClientEvent::TurnEnded { .. });
             received.push(event);
             if is_end {
-                break;
+                return received;
             }
         }
-        received
     }
 
     pub(crate) async fn until(&mut self, mut is_it: impl FnMut(&ClientEvent) -> bool) -> ClientEvent {
         loop {
-            let event = self.events.next().await.expect("the session is open");
+            let event = next_event(&mut self.events).await;
             if is_it(&event) {
                 return event;
             }
@@ -444,6 +443,86 @@ async fn a_task_never_has_more_rights_than_its_parent() {
     run.client.send(ClientCommand::prompt(format!("delegate {tasks}"))).await.unwrap();
     run.until_end().await;
     assert!(run.engine.folder.path().join("bold.txt").exists());
+}
+
+#[tokio::test]
+async fn an_agent_file_can_be_stricter_than_its_parent_and_inherits_what_was_allowed() {
+    let engine = TestEngine::new();
+    let folder = engine.folder.path().join("agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = "---\ndescription: d\napproval: default\ntools: write\n---\nDo it.";
+    std::fs::write(folder.join("careful.md"), file).unwrap();
+    let library = AgentLibrary { folders: vec![folder] };
+    let delegate = |agent: &str, name: &str| {
+        let tasks = json!([{ "prompt": format!("write {name}"), "agent": agent }]);
+        ClientCommand::prompt(format!("delegate {tasks}"))
+    };
+    let config = SubagentConfig { library, ..config() };
+    let mut run = Delegation::start_with(engine, config, &json!([{ "prompt": "answer x" }])).await;
+    run.until_end().await;
+    // The parent writes without a question; this agent asks.
+    run.client.send(ClientCommand::SetApproval { mode: ApprovalMode::AutoEdit }).await.unwrap();
+    let mut asked = Vec::new();
+    for (agent, name) in [("general", "one.txt"), ("careful", "two.txt"), ("careful", "three.txt")] {
+        run.client.send(delegate(agent, name)).await.unwrap();
+        loop {
+            match next_event(&mut run.events).await {
+                ClientEvent::Asked { id, .. } => {
+                    asked.push(name);
+                    let answer = UserAnswer::Always { allowance: Allowance::Tool("write".to_owned()) };
+                    run.client.send(ClientCommand::Answer { question: id, answer }).await.unwrap();
+                }
+                ClientEvent::TurnEnded { .. } => break,
+                _ => {}
+            }
+        }
+        assert!(run.engine.folder.path().join(name).exists(), "{name}");
+        if name == "two.txt" {
+            // What the parent may do from now on, its agents may do too.
+            run.client.send(ClientCommand::SetApproval { mode: ApprovalMode::Default }).await.unwrap();
+            run.client.send(ClientCommand::prompt("write own.txt")).await.unwrap();
+            loop {
+                match next_event(&mut run.events).await {
+                    ClientEvent::Asked { id, .. } => {
+                        let answer = UserAnswer::Always { allowance: Allowance::Tool("write".to_owned()) };
+                        run.client.send(ClientCommand::Answer { question: id, answer }).await.unwrap();
+                    }
+                    ClientEvent::TurnEnded { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert_eq!(asked, ["two.txt"]);
+}
+
+#[tokio::test]
+async fn a_question_of_a_nested_task_names_all_its_agents() {
+    let inner = json!([{ "prompt": "write deep.txt" }]);
+    let tasks = json!([{ "prompt": format!("delegate {inner}"), "description": "outer" }]);
+    let mut run = Delegation::start(SubagentConfig { max_depth: 2, ..config() }, &tasks).await;
+    let asked = run.until(|event| matches!(event, ClientEvent::Asked { .. })).await;
+    let ClientEvent::Asked { id, agent, .. } = asked else { unreachable!() };
+    assert_eq!(agent.as_deref(), Some("general: outer › general: write deep.txt"));
+    run.client.send(ClientCommand::Answer { question: id, answer: UserAnswer::Once }).await.unwrap();
+    run.until_end().await;
+    assert!(run.engine.folder.path().join("deep.txt").exists());
+}
+
+#[tokio::test]
+async fn a_steering_message_does_not_renew_the_budget() {
+    let budget = AgentBudget { max_turns: Some(2), ..AgentBudget::default() };
+    let config = SubagentConfig { budget, ..config() };
+    let mut run = Delegation::start(config, &json!([{ "prompt": "write a.txt" }])).await;
+    let asked = run.until(|event| matches!(event, ClientEvent::Asked { .. })).await;
+    let ClientEvent::Asked { id, .. } = asked else { unreachable!() };
+    let steer = ClientCommand::SteerTask { task: None, text: "list more".to_owned() };
+    run.client.send(steer).await.unwrap();
+    run.client.send(ClientCommand::Answer { question: id, answer: UserAnswer::Once }).await.unwrap();
+    run.until_end().await;
+    let panel = run.batches().await.remove(0).task_panels.remove(0);
+    assert_eq!((panel.status.as_str(), panel.turns), ("failed", 2), "{panel:?}");
+    assert!(panel.error.as_ref().unwrap().contains("2 model calls"), "{panel:?}");
 }
 
 #[tokio::test]

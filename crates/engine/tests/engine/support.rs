@@ -3,13 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use osier_engine::{
     AgentSpec, ConfiguredStore, Engine, EngineConfig, FindOptions, KeepWhen, LiveSession, NewSession,
     StoredSession, scripted_agent,
 };
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_protocol::{ClientEvent, EventStream};
 use osier_store::FileStore;
 use tempfile::TempDir;
+
+/// How long a test waits for something that must happen.
+pub(crate) const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// The next event.
+pub(crate) async fn next_event(events: &mut EventStream) -> ClientEvent {
+    let next = tokio::time::timeout(LIMIT, events.next()).await.expect("an event comes in time");
+    next.expect("the session is open")
+}
+
+pub(crate) async fn until_turn_end(events: &mut EventStream) {
+    while !matches!(next_event(events).await, ClientEvent::TurnEnded { .. }) {}
+}
 
 pub(crate) struct TestEngine {
     pub(crate) engine: Engine,

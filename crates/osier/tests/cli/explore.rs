@@ -2,13 +2,18 @@
 
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{CommandOutput, TestEnv};
+use crate::run_support::{ModelRequest, ModelServer, RunningCommand, osier_command};
+use crate::support::{CommandOutput, TestEnv, has_sandbox};
 
 /// A repository with a commit, a change and a new file.
 fn repository() -> TestEnv {
-    let env = TestEnv::new();
+    make_repository(TestEnv::new())
+}
+
+fn make_repository(env: TestEnv) -> TestEnv {
     git(&env, &["init", "--quiet"]);
     env.write("a.txt", "one\n");
     git(&env, &["add", "."]);
@@ -119,6 +124,9 @@ fn a_try_of_another_directory_is_not_listed_and_not_kept() {
 #[test]
 fn commands_of_a_try_cannot_write_outside_its_copy() {
     let env = repository();
+    if !has_sandbox(&env) {
+        return;
+    }
     let before = git_state(&env);
     let target = env.path("escaped.txt");
     let prompt = format!("run `touch inside.txt; echo x > {}`", target.display());
@@ -127,4 +135,71 @@ fn commands_of_a_try_cannot_write_outside_its_copy() {
     assert_eq!(git_state(&env), before);
     let folder = report["tries"][0]["folder"].as_str().unwrap();
     assert!(std::path::Path::new(folder).join("inside.txt").exists(), "{report}");
+}
+
+/// A session with one exchange, whose model is a server.
+fn conversation(server: &ModelServer) -> TestEnv {
+    let env = make_repository(server.env());
+    let running = RunningCommand::start(osier_command(&env, &["-p", "hello"]));
+    server.next_request().reply("Hi.");
+    assert_eq!(running.wait().code, 0);
+    env
+}
+
+fn last_kind(env: &TestEnv) -> String {
+    let log = std::fs::read_to_string(env.session_file()).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    last["customType"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn ctrl_c_stops_all_tries_and_the_session_is_where_it_was() {
+    let server = ModelServer::new();
+    let env = conversation(&server);
+    let running = RunningCommand::start(osier_command(&env, &["explore", "-c", "2", "think", "--json"]));
+    let requests = [server.next_request(), server.next_request()];
+    running.signal(Signal::INT);
+    requests.into_iter().for_each(ModelRequest::wait_for_disconnect);
+    let output = running.wait();
+    assert_eq!(output.code, 130, "{output}");
+    let report: Value = serde_json::from_str(&output.out).unwrap();
+    let statuses: Vec<&Value> =
+        report["tries"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    assert_eq!(statuses, ["cancelled", "cancelled"], "{report}");
+    assert_eq!(json(&explore(&env, &["list", "--json"]))[0]["running"], false);
+    assert_eq!(last_kind(&env), "osier.leaf");
+    let running = RunningCommand::start(osier_command(&env, &["-c", "-p", "go on"]));
+    let request = server.next_request();
+    assert_eq!(request.messages(), ["user: hello", "assistant: Hi.", "user: go on"]);
+    request.reply("Gone on.");
+    assert_eq!(running.wait().code, 0);
+}
+
+#[test]
+fn an_explore_continues_a_session_with_models_and_is_ranked() {
+    let server = ModelServer::new();
+    let env = conversation(&server);
+    let log = std::fs::read_to_string(env.session_file()).unwrap();
+    let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let session = header["id"].as_str().unwrap();
+    let models = "local/test,offline/offline";
+    let arguments = ["explore", "-r", session, "2", "--model", models, "write hello to notes.txt", "--json"];
+    let running = RunningCommand::start(osier_command(&env, &arguments));
+    let request = server.next_request();
+    assert_eq!(request.messages()[..2], ["user: hello", "assistant: Hi."]);
+    request.reply("I would not.");
+    let report = json(&running.wait());
+    let facts = |at: usize| (&report["tries"][at]["model"], &report["tries"][at]["filesChanged"]);
+    assert_eq!(facts(0), (&"local/test".into(), &0.into()), "{report}");
+    assert_eq!(facts(1), (&"offline/offline".into(), &1.into()), "{report}");
+    // The leaf is back at the start as soon as the command ends.
+    assert_eq!(last_kind(&env), "osier.leaf");
+    assert_eq!(json(&explore(&env, &["list", "--json"]))[0]["running"], false);
+    let id = report["id"].as_str().unwrap();
+    let rank = ["explore", "rank", id, "--model", "local/test"];
+    let running = RunningCommand::start(osier_command(&env, &rank));
+    server.next_request().reply("Ranking: 2, 1\nTry 2 did it.");
+    let ranked = running.wait();
+    assert_eq!(ranked.code, 0, "{ranked}");
+    assert!(ranked.out.contains("Try 2 did it."), "{ranked}");
 }

@@ -123,7 +123,7 @@ impl SessionWriter {
     /// Checks that the plan is still valid, and plans again if necessary. `Some` ends the job.
     fn revalidate_plan(&self, job: &mut AppendJob) -> Result<Option<AppendResult>, SessionError> {
         let (at, cursor) = match job.cursor {
-            None => (self.tree.leaf(), None),
+            None => (self.tree.opening_place(), None),
             Some(cursor) => {
                 let cursor_state = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
                 (cursor_state.position, Some(cursor_state))

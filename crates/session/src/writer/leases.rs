@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use osier_store::{Lease, StoreError};
 use osier_tree::entry::Entry;
-use osier_tree::{EntryKind, Place, PlanError, SessionTree};
+use osier_tree::{EntryKind, Place, PlanError, Seq, SessionTree};
 
 use super::SessionWriter;
 use crate::cursor_state::CursorId;
@@ -211,7 +211,15 @@ impl SessionWriter {
 fn covers(tree: &SessionTree, lease: &Lease, position: Place) -> bool {
     let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
     is_inside(tree, lease, position)
-        || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, position))
+        || (entry.is_some() == lease.entry.is_some()
+            && tree.same_place(entry, position)
+            && starting_try(tree, entry) == starting_try(tree, position))
+}
+
+/// The try whose start this place is. It is the same place as that of all other tries, and of the conversation before them.
+fn starting_try(tree: &SessionTree, place: Place) -> Option<Seq> {
+    let mut above = tree.heads().ancestors(place).take_while(|seq| !tree.head(*seq).kind.reaches_context());
+    above.find(|seq| tree.head(*seq).kind == EntryKind::ExploreTry)
 }
 
 /// Whether a position is in the branch of a turn.

@@ -31,14 +31,14 @@ impl SessionTree {
             }
         }
         session["rootEntryId"] = json!(self.children().roots().first().copied().map(id));
-        session["leafEntryId"] = json!(self.leaf().map(id));
+        session["leafEntryId"] = json!(self.opening_place().map(id));
         session["settings"] = Value::Object(settings(self));
         session
     }
 
-    /// The ids on the path to the leaf.
+    /// The ids on the path to where the session opens.
     pub fn snapshot_path(&self) -> Vec<String> {
-        self.path(self.leaf()).into_iter().map(|seq| self.id(seq).to_string()).collect()
+        self.path(self.opening_place()).into_iter().map(|seq| self.id(seq).to_string()).collect()
     }
 
     /// The children of each entry that has children, in log order.

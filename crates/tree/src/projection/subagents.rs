@@ -137,9 +137,9 @@ pub struct SkippedResult {
 /// Whether a batch without an end can still be at work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchLiveness {
-    /// A turn runs in the session.
+    /// A turn runs on its path.
     TurnRuns,
-    /// No process works on the session, so the batch was interrupted.
+    /// No process works on it, so it was interrupted.
     Idle,
 }
 
@@ -198,7 +198,7 @@ fn tool_messages(tree: &SessionTree, batch: Seq) -> Vec<Seq> {
 pub fn subagent_projections(
     tree: &SessionTree,
     lines: &impl Lines,
-    liveness: BatchLiveness,
+    liveness: impl Fn(Seq) -> BatchLiveness,
 ) -> BTreeMap<Seq, SubagentProjection> {
     let mut records: FxHashMap<String, BatchRecords> = FxHashMap::default();
     for seq in subagent_entries(tree) {
@@ -221,7 +221,10 @@ pub fn subagent_projections(
     }
     records
         .iter()
-        .filter_map(|(id, of_batch)| Some((of_batch.anchor()?, project(id, of_batch, liveness))))
+        .filter_map(|(id, of_batch)| {
+            let liveness = of_batch.batch.as_ref().map_or(BatchLiveness::Idle, |(seq, _)| liveness(*seq));
+            Some((of_batch.anchor()?, project(id, of_batch, liveness)))
+        })
         .collect()
 }
 

@@ -57,7 +57,7 @@ fn projected(
     for line in &lines {
         tree.append(&parse_entry(line).unwrap(), 0, 0);
     }
-    let projections = subagent_projections(&tree, &lines, liveness).into_iter().collect();
+    let projections = subagent_projections(&tree, &lines, |_| liveness).into_iter().collect();
     (tree, lines, projections)
 }
 
@@ -72,12 +72,12 @@ proptest! {
     #[test]
     fn the_projection_is_a_pure_function_of_its_entries(log in batch_logs()) {
         let (tree, lines, projections) = projected(&log, BatchLiveness::Idle);
-        let again = subagent_projections(&tree, &lines, BatchLiveness::Idle);
+        let again = subagent_projections(&tree, &lines, |_| BatchLiveness::Idle);
         prop_assert_eq!(bytes(&projections), bytes(&again.into_iter().collect::<Vec<_>>()));
         // Only the lines that it names are needed.
         let named: rustc_hash::FxHashMap<Seq, Vec<u8>> =
             subagent_entries(&tree).into_iter().map(|seq| (seq, lines[seq.index()].clone())).collect();
-        let from_named: Vec<_> = subagent_projections(&tree, &named, BatchLiveness::Idle).into_iter().collect();
+        let from_named: Vec<_> = subagent_projections(&tree, &named, |_| BatchLiveness::Idle).into_iter().collect();
         prop_assert_eq!(bytes(&projections), bytes(&from_named));
     }
 
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn damaged_logs_have_projections_too(log in random_logs(true, 0..80)) {
         let tree = folded(&log);
-        for (seq, projection) in subagent_projections(&tree, &log.entries, BatchLiveness::TurnRuns) {
+        for (seq, projection) in subagent_projections(&tree, &log.entries, |_| BatchLiveness::TurnRuns) {
             prop_assert!(seq.index() < tree.len());
             prop_assert_eq!(projection.source, "backend-projection");
         }

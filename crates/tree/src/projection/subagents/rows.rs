@@ -1,5 +1,6 @@
 //! The rows of a batch: which source they come from, and their panels.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -127,10 +128,14 @@ pub(super) fn project(batch_id: &str, records: &BatchRecords, liveness: BatchLiv
     let (selected, mut raw) = if sources.is_empty() { Default::default() } else { sources.swap_remove(0) };
     let status = records.status(liveness);
     let tasks = list(&records.content()["tasks"]).unwrap_or_default();
-    let known: Vec<Option<String>> = raw.iter().map(row_id).collect();
-    raw.extend(
-        tasks.iter().filter(|task| row_id(task).is_some_and(|id| !known.contains(&Some(id)))).cloned(),
-    );
+    let known: FxHashSet<String> = raw.iter().filter_map(row_id).collect();
+    raw.extend(tasks.iter().filter(|task| row_id(task).is_some_and(|id| !known.contains(&id))).cloned());
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    for (at, task) in tasks.iter().enumerate() {
+        if let Some(id) = row_id(task) {
+            places.entry(id).or_insert(at);
+        }
+    }
     let mut diagnostics = ProjectionDiagnostics {
         projection_path: "canonical-backend-projection".to_owned(),
         selected_source: selected,
@@ -148,7 +153,7 @@ pub(super) fn project(batch_id: &str, records: &BatchRecords, liveness: BatchLiv
             (None, _) => diagnostics.skipped_results.push(skipped("it is not an object")),
             (_, None) => diagnostics.skipped_results.push(skipped("it has no id")),
             (Some(row), Some(id)) => {
-                let at = tasks.iter().position(|task| row_id(task).as_ref() == Some(&id));
+                let at = places.get(&id).copied();
                 let row = with_task(row, at.map(|at| &tasks[at]));
                 let order = at.unwrap_or(index) as u64;
                 panels.push(panel(batch_id, &id, &row, order, &status));
@@ -190,12 +195,15 @@ pub(super) fn project(batch_id: &str, records: &BatchRecords, liveness: BatchLiv
 /// Each row with its place. Of rows with the same id, the last one, at the place of the first.
 fn deduplicated(raw: &[Value]) -> Vec<(usize, &Value)> {
     let mut rows: Vec<(usize, &Value)> = Vec::new();
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
     for (index, row) in raw.iter().enumerate() {
         let id = row_id(row);
-        match rows.iter_mut().find(|(_, known)| id.is_some() && row_id(known) == id) {
-            Some((_, known)) => *known = row,
-            None => rows.push((index, row)),
+        if let Some(known) = id.as_ref().and_then(|id| places.get(id)) {
+            rows[*known].1 = row;
+            continue;
         }
+        places.extend(id.map(|id| (id, rows.len())));
+        rows.push((index, row));
     }
     rows
 }
