@@ -287,6 +287,7 @@ impl ExtensionHost {
             new.receive_input(&screen);
         }
         new.connect(agent);
+        new.show(ExtensionEvent::CommandsChanged);
         new.follow_if_wanted();
         new.observe("session_start", || json!({ "type": "session_start", "reason": "reload" })).await;
         new.discover_resources("reload").await;

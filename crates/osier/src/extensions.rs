@@ -65,7 +65,8 @@ pub(crate) fn register(
     for path in &args.extensions {
         command_line.extend(find(path, &home)?);
     }
-    let discovers = !args.no_extensions && home.may_have_extensions();
+    // In the terminal, `/reload` finds the first one that the user writes.
+    let discovers = !args.no_extensions && (home.may_have_extensions() || mode == ExtensionMode::Terminal);
     if command_line.is_empty() && !discovers {
         return Ok((home, RunExtensions::default()));
     }

@@ -160,6 +160,9 @@ pub enum ExtensionEvent {
     },
     #[serde(rename = "set_editor_text")]
     SetEditorText { text: String },
+    /// Extensions have other commands now. The query `commands` has all of them.
+    #[serde(rename = "commandsChanged")]
+    CommandsChanged,
     /// An extension failed.
     #[serde(rename = "error")]
     Failed {

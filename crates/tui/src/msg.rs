@@ -48,6 +48,8 @@ pub enum Msg {
     ShowEntry(EntryId),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
+    /// The commands of extensions, templates and skills.
+    Commands(Vec<PromptCommand>),
     Replied(CommandPurpose, Box<Result<CommandReply, String>>),
     /// Lines to print permanently.
     Lines(Vec<Line>),
@@ -222,6 +224,7 @@ pub enum Action {
     },
     StopSearch,
     ListFiles,
+    ReadCommands,
     Compare(EntryId, EntryId),
     PrintUsage,
     /// Print tokens and cost.

@@ -119,6 +119,10 @@ fn apply(state: &mut UiState, msg: Msg) -> Vec<Action> {
             keys::update_completion(state);
             Vec::new()
         }
+        Msg::Commands(commands) => {
+            set_commands(state, commands);
+            Vec::new()
+        }
         Msg::Replied(purpose, reply) => handle_reply(state, &purpose, *reply),
         Msg::Lines(lines) => vec![Action::Print(vec![Piece::spaced_notice(lines)])],
         Msg::EditorText(text) => {
@@ -215,12 +219,8 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
         models,
         commands,
     } = joined;
-    let clean = |command: PromptCommand| PromptCommand {
-        name: one_line(&command.name, 200),
-        description: one_line(&command.description, 400),
-        ..command
-    };
-    (state.models, state.prompt_commands) = (models, commands.into_iter().map(clean).collect());
+    state.models = models;
+    set_commands(state, commands);
     let fresh = Activity { turn_running: running, tasks, ..Activity::default() };
     let old = std::mem::replace(&mut state.activity, fresh);
     // They may have been answered meanwhile, or belong to an engine that has ended. Those that are still open follow.
@@ -268,6 +268,15 @@ pub(crate) fn return_to_editor(state: &mut UiState, mut texts: Vec<String>) {
     let all = texts.join("\n\n");
     state.extensions.wrote_draft |= is_asked_about || untyped_text::is_asked_about(state, &all);
     state.editor.set_folded(&all);
+}
+
+fn set_commands(state: &mut UiState, commands: Vec<PromptCommand>) {
+    let clean = |command: PromptCommand| PromptCommand {
+        name: one_line(&command.name, 200),
+        description: one_line(&command.description, 400),
+        ..command
+    };
+    state.prompt_commands = commands.into_iter().map(clean).collect();
 }
 
 /// Puts a sent message back into the editor, and adds markers for images that the text does not name.

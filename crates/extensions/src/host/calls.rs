@@ -204,6 +204,10 @@ impl SessionExtensions {
                 }
                 register(extension, method, params)?;
                 self.follow_if_wanted();
+                // Clients that are here now may have asked for the commands.
+                if method == "registerCommand" && self.worker().is_some() {
+                    self.show(ExtensionEvent::CommandsChanged);
+                }
                 if let Some(event) = shown_registration(extension, method, params)? {
                     self.show_of(extension, event)?;
                 }

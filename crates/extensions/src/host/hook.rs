@@ -102,9 +102,7 @@ impl Hook for ExtensionHost {
     }
 
     fn commands(&self, session: &Session) -> Vec<HookCommand> {
-        let Some(extensions) = self.loaded(session).filter(|extensions| !extensions.all().is_empty()) else {
-            return Vec::new();
-        };
+        let Some(extensions) = self.loaded(session) else { return Vec::new() };
         let description = "Load extensions again".to_owned();
         let mut commands = vec![HookCommand { name: RELOAD.to_owned(), description }];
         commands.extend(extensions.command_list());
@@ -114,7 +112,7 @@ impl Hook for ExtensionHost {
     async fn run_command(&self, command: &CommandLine, ctx: &HookContext<'_>) -> CommandDecision {
         let extensions = self.load(ctx.session).await;
         extensions.connect(ctx.agent);
-        if command.name == RELOAD && !extensions.all().is_empty() {
+        if command.name == RELOAD {
             self.reload(ctx.session, ctx.agent).await;
             return CommandDecision::Done;
         }

@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use osier_tools::ParentWatchdog;
 use tokio::process::Command;
 
 use super::ExtensionOptions;

@@ -153,6 +153,7 @@ impl SessionExtensions {
             self.note_status(&event);
             self.show(event);
         }
+        self.show(ExtensionEvent::CommandsChanged);
         self.stop_work_of(extension);
     }
 

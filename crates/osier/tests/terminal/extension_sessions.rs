@@ -41,6 +41,38 @@ fn the_terminal_asks_once_what_an_extension_may_do() {
 }
 
 #[test]
+fn reload_finds_a_first_extension_and_its_commands_are_known_as_they_change() {
+    let extension = |version: &str, command: &str| {
+        format!(
+            r#"export default function (pi: any) {{
+                pi.on("session_start", (_event, ctx) => ctx.ui.notify("{version} loaded"));
+                pi.registerCommand("{command}", {{ handler: (_args, ctx) => ctx.ui.notify("{command} ran") }});
+            }}"#
+        )
+    };
+    let env = TestEnv::new();
+    let mut screen = open(&env, &[]);
+    screen.wait_for(READY);
+    env.write("../home/extensions/x.ts", extension("one", "first"));
+    screen.submit("/reload");
+    screen.wait_for("one loaded");
+    screen.submit("/first");
+    screen.wait_for("first ran");
+    env.write("../home/extensions/x.ts", "export default (");
+    screen.submit("/reload");
+    screen.wait_for("cannot load the extension");
+    screen.submit("/first");
+    screen.wait_for("unknown command /first");
+    screen.press("\x03");
+    env.write("../home/extensions/x.ts", extension("two", "second"));
+    screen.submit("/reload");
+    screen.wait_for("two loaded");
+    screen.submit("/second");
+    screen.wait_for("second ran");
+    screen.quit();
+}
+
+#[test]
 fn a_command_opens_a_new_session_and_ends_the_program() {
     let env = TestEnv::new();
     env.write(

@@ -82,6 +82,7 @@ pub(super) async fn run_task(
             let title = "Left out by the last compaction".to_owned();
             Ok(Msg::Page(title, pages::compaction_lines(&details, inner_columns(columns))))
         }
+        Action::ReadCommands => Ok(Msg::Commands(client.commands().await?)),
         Action::ListFiles => Ok(Msg::Files(client.files(MAX_FILES).await?.into())),
         Action::StorePastes(pastes) => store_pastes(client, pastes).await,
         Action::StoreImages(images) => store_images(client, images).await,

@@ -74,6 +74,7 @@ pub(super) fn show(state: &mut UiState, event: ExtensionEvent) -> Vec<Action> {
         }
         ExtensionEvent::SetHiddenThinkingLabel { label } => state.extensions.thinking_label = label,
         ExtensionEvent::SetToolsExpanded { expanded } => state.expanded = expanded,
+        ExtensionEvent::CommandsChanged => actions.push(Action::ReadCommands),
         ExtensionEvent::SetTheme { name } => actions.push(Action::UseTheme(name)),
         ExtensionEvent::SetRenderer { target, name, own_shell, removed } => {
             let rendered = &mut state.extensions.rendered;
