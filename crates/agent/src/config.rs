@@ -127,6 +127,11 @@ pub trait ModelLookup: Send + Sync + Debug {
     /// The models that can be used now.
     fn usable_models(&self) -> Vec<Arc<ModelInfo>>;
 
+    /// All models, also those whose provider has no key.
+    fn all_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.usable_models()
+    }
+
     /// Where the provider of a model is reached, if the lookup knows it.
     fn base_url(&self, _provider: &str) -> Option<String> {
         None

@@ -139,6 +139,10 @@ impl ModelLookup for ModelCatalog {
         self.usable_models().cloned().collect()
     }
 
+    fn all_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.registry().models().to_vec()
+    }
+
     fn base_url(&self, provider: &str) -> Option<String> {
         self.registry().provider(provider).map(|provider| provider.base_url.clone())
     }

@@ -3,7 +3,9 @@
 import { requireModule } from "osier:commonjs.js";
 import { call, handle, request } from "osier:primitives.js";
 
-const all = () => call("models.list", {});
+/** The models that can be used now, and all that are known. */
+const usable = () => call("models.list", {});
+const all = () => call("models.all", {});
 const isSame = (model) => (known) => known.provider === model?.provider && known.id === model?.id;
 
 /** Extensions never get a key. Osier adds the real one to the calls that they make through it. */
@@ -35,12 +37,12 @@ export async function callModel(model, context, options, onEvent) {
 
 export const modelRegistry = {
 	getAll: all,
-	getAvailable: all,
-	find: (provider, id) => all().find((model) => model.provider === provider && model.id === id),
+	getAvailable: usable,
+	find: (provider, id) => call("models.find", { name: `${provider}/${id}` }) ?? undefined,
 	findOfType: (type, provider, id) => (type === "chat" ? modelRegistry.find(provider, id) : undefined),
 	getModelOfType: (type, provider, id) => modelRegistry.findOfType(type, provider, id),
 	getModelsOfType: (type) => (type === "chat" ? all() : []),
-	getAvailableOfType: (type) => (type === "chat" ? all() : []),
+	getAvailableOfType: (type) => (type === "chat" ? usable() : []),
 	registerProvider: (...args) => requireModule("osier:providers.js").registerProvider(...args),
 	unregisterProvider: (name) => requireModule("osier:providers.js").unregisterProvider(name),
 	getRegisteredProviderIds: () => requireModule("osier:providers.js").providerNames(),
@@ -52,14 +54,14 @@ export const modelRegistry = {
 	},
 	getProviderDisplayName: (name) => name,
 	getProviderAuth: async () => managedAuth,
-	getProviderAuthStatus: (name) => ({ configured: all().some((model) => model.provider === name), source: "osier" }),
-	hasConfiguredAuth: (model) => all().some(isSame(model)),
+	getProviderAuthStatus: (name) => ({ configured: usable().some((model) => model.provider === name), source: "osier" }),
+	hasConfiguredAuth: (model) => usable().some(isSame(model)),
 	isUsingOAuth: () => false,
 	refresh: () => requireModule("osier:providers.js").refreshProviders(),
 	getError: () => undefined,
-	getApiKey: async (model) => (all().some(isSame(model)) ? managedAuth.apiKey : undefined),
-	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? managedAuth.apiKey : undefined),
-	getApiKeyAndHeaders: async (model) => (all().some(isSame(model)) ? managedAuth : { ok: false, error: `No API key for ${model?.provider}` }),
+	getApiKey: async (model) => (usable().some(isSame(model)) ? managedAuth.apiKey : undefined),
+	getApiKeyForProvider: async (name) => (usable().some((model) => model.provider === name) ? managedAuth.apiKey : undefined),
+	getApiKeyAndHeaders: async (model) => (usable().some(isSame(model)) ? managedAuth : { ok: false, error: `No API key for ${model?.provider}` }),
 	authStorage: { get: () => undefined, has: () => false, hasAuth: () => false, list: () => [], getApiKey: async () => undefined },
 	complete: (model, context, options) => callModel(model, context, options),
 	stream: (model, context, options) => requireModule("osier:modules/pi-ai.js").stream(model, context, options),

@@ -37,6 +37,7 @@ mod tests;
 mod toolbox;
 mod transcript;
 mod turn_gates;
+mod turn_options;
 mod ui_calls;
 
 use std::collections::{BTreeMap, HashMap};

@@ -133,7 +133,7 @@ impl PartialEq for Provider {
 }
 
 /// The URL without user, password, query and fragment, for display.
-pub(crate) fn display_url(url: &str) -> String {
+pub fn display_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next().unwrap_or_default();

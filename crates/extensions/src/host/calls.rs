@@ -480,7 +480,9 @@ async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
     match method {
         "exec" => exec::exec(&call).await.map(|result| to_raw(&result)),
         "ui.component" => ui_calls::component(&call).await.map(|closed| to_raw(&closed)),
-        "models.list" => Ok(to_raw(&model_calls::list(&call))),
+        "models.list" => Ok(to_raw(&model_calls::list(&call, |lookup| lookup.usable_models()))),
+        "models.all" => Ok(to_raw(&model_calls::list(&call, |lookup| lookup.all_models()))),
+        "models.find" => model_calls::find(&call).map(|model| to_raw(&model)),
         "models.complete" => model_calls::complete(&call).await.map(|message| to_raw(&message)),
         "bus.emitNow" => bus::emit_now(&call).await.map(|calls| to_raw(&calls)),
         "tools.run" => toolbox::run_built_in(&call).await.map(|result| to_raw(&result)),

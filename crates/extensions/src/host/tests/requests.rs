@@ -71,6 +71,23 @@ async fn a_key_is_a_text_a_variable_or_the_output_of_a_command() {
 }
 
 #[tokio::test]
+async fn a_model_has_a_url_and_headers_of_its_own() {
+    let (url, served) = start_server();
+    let source = format!(
+        "export default (pi) => pi.registerProvider('local', {{ baseUrl: 'http://127.0.0.1:1', apiKey: 'k1', api: 'openai-completions',
+            headers: {{ 'x-own': 'provider', 'x-both': 'provider' }},
+            models: [{{ id: 'other' }}, {{ id: 'm', baseUrl: '{url}', headers: {{ 'x-both': 'model' }} }}] }});"
+    );
+    let mut session = TestSession::new(&[&source], []).await;
+    session.client_send(ClientCommand::SetModel { model: "local/m".to_owned() }).await;
+    session.turn("hello").await;
+    let head = served.join().unwrap();
+    for line in ["authorization: bearer k1", "x-own: provider", "x-both: model"] {
+        assert!(head.contains(line), "{line}: {head}");
+    }
+}
+
+#[tokio::test]
 async fn handlers_change_headers_and_see_no_key() {
     let more = "pi.on('before_provider_headers', (event) => {
         seen.push(Object.keys(event.headers).filter((name) => /^(authorization|x-own)$/i.test(name)).join() || 'no key');
