@@ -14,6 +14,7 @@ mod flood;
 mod followed;
 mod frame_queue;
 mod hook;
+mod key_calls;
 mod launcher;
 mod loading;
 mod model_calls;

@@ -1,8 +1,6 @@
 //! Models: which ones there are, and calls that extensions make. The cost of a call is stored in the session.
 
 use futures_util::StreamExt;
-use std::sync::Arc;
-
 use osier_agent::{ModelLookup, Worker};
 use osier_model::{
     Api, CacheRetention, Delta, Message, ModelInfo, ReplyDraft, Request, ThinkingLevel, TokenUsage, ToolSpec,
@@ -67,11 +65,12 @@ pub(super) fn find(call: &ExtensionCall) -> Result<Option<Value>, Failure> {
     Ok(describe_named(&call.session, &name))
 }
 
-/// The models: those that can be used now, or all.
-pub(super) fn list(call: &ExtensionCall, which: fn(&dyn ModelLookup) -> Vec<Arc<ModelInfo>>) -> Value {
+/// The models that can be used now, or all.
+pub(super) fn list(call: &ExtensionCall, all: bool) -> Value {
     let Some(worker) = call.session.worker() else { return json!([]) };
     let lookup = &*worker.config().model_lookup;
-    which(lookup).iter().map(|model| describe_at(lookup, model)).collect()
+    let models = if all { lookup.all_models() } else { lookup.usable_models() };
+    models.iter().map(|model| describe_at(lookup, model)).collect()
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use osier_agent::{AgentModels, ModelLookup};
 use osier_model::{
     Api, CancellationToken, CompatSpec, DeltaStream, Environment, KeySource, LookupError, Model, ModelInfo,
-    ModelRouter, ModelSpec, OneOrMany, Price, ProviderSpec, Registry, Request,
+    ModelRouter, ModelSpec, OneOrMany, Price, ProviderAccess, ProviderSpec, Registry, Request,
 };
 use serde::Deserialize;
 
@@ -349,6 +350,15 @@ impl ModelLookup for ExtendedModels {
             models.extend(registered.filter(|model| set.owner(model).is_some()).cloned());
         }
         models
+    }
+
+    fn access<'a>(&'a self, provider: &'a str) -> BoxFuture<'a, Result<ProviderAccess, String>> {
+        Box::pin(async move {
+            let own = self.providers().filter(|(_, set)| set.replaces(provider));
+            let Some((_, set)) = own else { return self.models.lookup.access(provider).await };
+            let known = set.router.registry().provider(provider);
+            known.ok_or_else(|| format!("unknown provider {provider}"))?.access(&set.environment).await
+        })
     }
 
     fn base_url(&self, provider: &str) -> Option<String> {

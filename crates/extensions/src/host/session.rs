@@ -63,6 +63,8 @@ pub(crate) struct SessionExtensions {
     replacement: Mutex<Replacement>,
     /// The summary for the move that an extension makes now.
     given_summary: Mutex<Option<GivenSummary>>,
+    /// Held while the user is asked about a key.
+    pub(super) key_questions: tokio::sync::Mutex<()>,
     pub(crate) programs: RunningPrograms,
     pub(crate) fetches: FetchState,
     pub(crate) screen: ScreenState,
@@ -119,6 +121,7 @@ impl SessionExtensions {
             built_in_tools,
             active_tools: Mutex::default(),
             tools_of_turn: Mutex::default(),
+            key_questions: tokio::sync::Mutex::default(),
             resources: Mutex::default(),
             running_tools: Mutex::default(),
             open_calls: Mutex::default(),

@@ -361,6 +361,7 @@ const METHODS: &[&str] = &[
     "ui.component",
     "ui.dialog",
     "ui.editorText",
+    "models.access",
     "models.all",
     "models.find",
     "models.list",
