@@ -62,7 +62,7 @@ pub(crate) fn place_edited(
     edited: Vec<Value>,
 ) -> Vec<SourcedMessage<StoredMessage>> {
     let mut origins = Origins::new(&original);
-    let edited = edited.into_iter().filter(is_shown).map(|message| (origins.take(&message), message));
+    let edited = edited.into_iter().filter(is_shown).map(|message| (origins.remove_match(&message), message));
     let edited: Vec<(Option<usize>, Value)> = edited.collect();
     let mut system = SystemMessages { original: &original, next: 0 };
     let mut placed = system.directly_next();
@@ -99,7 +99,7 @@ impl<'a> Origins<'a> {
         Origins { original, indexes }
     }
 
-    fn take(&mut self, message: &Value) -> Option<usize> {
+    fn remove_match(&mut self, message: &Value) -> Option<usize> {
         let indexes = self.indexes.get_mut(&key(message))?;
         let is_equal = |index: &usize| self.original[*index].1.0 == *message;
         let at = indexes.iter().position(is_equal).unwrap_or(0);

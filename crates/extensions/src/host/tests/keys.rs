@@ -13,9 +13,9 @@ const ASKING: &str = "export default (pi) => {
     pi.registerProvider('local', { baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'real-key', api: 'openai-completions', headers: { 'x-team': 'a' }, models: [{ id: 'm' }] });
     pi.registerCommand('key', { handler: async (_, { modelRegistry, ui }) => {
         const { ok, apiKey, headers } = await modelRegistry.getApiKeyAndHeaders(modelRegistry.find('local', 'm'));
-        const told = `${ok} ${apiKey} ${headers['x-team']} ${await modelRegistry.getApiKeyForProvider('nobody')}`;
-        pi.appendEntry('told', told);
-        ui.notify(told);
+        const text = `${ok} ${apiKey} ${headers['x-team']} ${await modelRegistry.getApiKeyForProvider('nobody')}`;
+        pi.appendEntry('answer', text);
+        ui.notify(text);
     } });
 };";
 
@@ -68,7 +68,7 @@ async fn user_session(mode: ExtensionMode) -> (TestSession, Arc<Mutex<Vec<(Strin
 
 #[tokio::test]
 async fn the_user_is_asked_once_and_the_answer_is_stored() {
-    for (answer, allowed, told) in [
+    for (answer, allowed, shown) in [
         (UserAnswer::Once, true, "true real-key a undefined"),
         (UserAnswer::No { reason: String::new() }, false, "true managed-by-osier undefined undefined"),
     ] {
@@ -81,10 +81,10 @@ async fn the_user_is_asked_once_and_the_answer_is_stored() {
         assert!(question.title.starts_with("Give the API key of local to the extension"), "{question:?}");
         session.client_send(ClientCommand::Answer { question: id, answer }).await;
         first.await.unwrap().unwrap();
-        assert_eq!(session.notified().await, told);
+        assert_eq!(session.notified().await, shown);
         assert_eq!(*decided.lock().unwrap(), [("local".to_owned(), allowed)]);
         session.send("/key").await;
-        assert_eq!(session.notified().await, told, "nobody is asked again");
+        assert_eq!(session.notified().await, shown, "nobody is asked again");
     }
 }
 
@@ -93,7 +93,7 @@ async fn with_nobody_there_the_key_stays_in_osier() {
     let (session, decided) = user_session(ExtensionMode::Print).await;
     session.send("/key").await;
     let entries = session.entries().await;
-    let told = entries.iter().find(|entry| entry["customType"] == "told").expect("the command has ended");
-    assert_eq!(told["data"], "true managed-by-osier undefined undefined");
+    let entry = entries.iter().find(|entry| entry["customType"] == "answer").expect("the command has ended");
+    assert_eq!(entry["data"], "true managed-by-osier undefined undefined");
     assert!(decided.lock().unwrap().is_empty());
 }
