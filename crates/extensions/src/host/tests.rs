@@ -5,6 +5,7 @@ mod boundaries;
 mod branching;
 mod bus;
 mod components;
+mod event_types;
 mod examples;
 mod gates;
 mod hostile;

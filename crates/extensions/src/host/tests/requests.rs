@@ -10,7 +10,7 @@ const REPLY: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"h
     data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// Answers one request. Returns the URL, and the headers and the body of the request as soon as it has come.
-fn start_server() -> (String, std::thread::JoinHandle<String>) {
+pub(super) fn start_server() -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
