@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use osier_model::{LookupError, Model, ModelInfo, Registry, ThinkingLevel};
+use futures_util::future::BoxFuture;
+use osier_model::{LookupError, Model, ModelInfo, ProviderAccess, Registry, ThinkingLevel};
 use osier_tools::approvals::ApprovalMode;
 use osier_tools::{ToolContext, Toolbox};
 
@@ -126,6 +127,16 @@ pub trait ModelLookup: Send + Sync + Debug {
 
     /// The models that can be used now.
     fn usable_models(&self) -> Vec<Arc<ModelInfo>>;
+
+    /// All models, also those whose provider has no key.
+    fn all_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.usable_models()
+    }
+
+    /// What requests to a provider need, if the lookup knows it. The error says what is missing.
+    fn access<'a>(&'a self, provider: &'a str) -> BoxFuture<'a, Result<ProviderAccess, String>> {
+        Box::pin(async move { Err(format!("unknown provider {provider}")) })
+    }
 
     /// Where the provider of a model is reached, if the lookup knows it.
     fn base_url(&self, _provider: &str) -> Option<String> {

@@ -36,7 +36,7 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_model::{CancellationToken, Message, Request};
+use osier_model::{CancellationToken, Request};
 use osier_protocol::ExtensionInput;
 use osier_session::Session;
 use osier_tools::user_bash::UserCommand;
@@ -131,8 +131,10 @@ pub trait Hook: Send + Sync + Debug {
         Ok(TurnChange::default())
     }
 
-    /// "context": the messages of the next model call. Returned messages replace them in this request; nothing is stored.
-    async fn edit_context(&self, _: &[Message], _: &HookContext<'_>) -> HookResult<Option<Vec<Message>>> {
+    /// "context": the messages of the next model call, as the path has them: without system messages, and with those of commands,
+    /// summaries and extensions in their own roles. Returned messages replace them in this request; nothing is stored. Osier converts
+    /// them to what is sent, pairs calls with results, and adds markers. Asked only of hooks that want it.
+    async fn edit_context(&self, _: &[Value], _: &HookContext<'_>) -> HookResult<Option<Vec<Value>>> {
         Ok(None)
     }
 
@@ -203,7 +205,7 @@ pub trait Hook: Send + Sync + Debug {
     }
 
     /// Whether the hook takes part in an event that not every hook gets: `message_start`, `message_update`, `message_end`,
-    /// `tool_execution_start`, `tool_execution_update`, `tool_execution_end`, `agent_before_settle` or `agent_settled`.
+    /// `tool_execution_start`, `tool_execution_update`, `tool_execution_end`, `agent_before_settle`, `agent_settled` or `context`.
     fn wants(&self, _: &Session, _event: &str) -> bool {
         false
     }

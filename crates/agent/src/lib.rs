@@ -33,6 +33,7 @@ mod client_position;
 mod compaction;
 mod config;
 mod context;
+mod context_edit;
 mod error;
 mod events;
 mod exclusive;

@@ -28,12 +28,12 @@ impl Turn {
     pub(crate) async fn call_model(&mut self) -> Result<(), AgentError> {
         let agent = self.agent.clone();
         self.unanswered_custom = false;
-        let mut request = agent.request().await?;
+        // If the user cancels, the next step ends the turn.
+        let Some(mut request) = agent.request(&self.cancel).await? else { return Ok(()) };
         if let Some(system) = &self.system_prompt {
             request.system.clone_from(system);
         }
         let purpose = RequestPurpose::Reply;
-        // If the user cancels, the next step ends the turn.
         let Some(request) = agent.ask_before_request(request, purpose, &self.cancel).await else {
             return Ok(());
         };

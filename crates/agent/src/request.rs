@@ -3,19 +3,25 @@
 
 use std::sync::Arc;
 
-use osier_model::{ContentBlock, Message, Request, ToolSpec};
+use osier_model::{CancellationToken, ContentBlock, Message, Request, ToolSpec};
 use osier_session::SessionState;
 use osier_store::StoreError;
-use osier_tree::Place;
-use osier_tree::projection::request::{Repairs, RequestBuilder, RequestMessage};
+use osier_tree::projection::request::{
+    Repairs, RequestBuilder, RequestMessage, SourcedMessage, to_request_message,
+};
 use osier_tree::scan::RawJson;
+use osier_tree::{ContextPlan, Place};
 use serde_json::Value;
 
 use crate::backtrack;
 use crate::context::AgentContext;
+use crate::context_edit::{self, StoredMessage};
 use crate::error::AgentError;
 use crate::model_choice::ModelChoice;
 use crate::system_prompt::SystemPrompt;
+
+/// The plan of a context, and its messages.
+type ContextMessages<M> = (ContextPlan, Vec<SourcedMessage<M>>);
 
 /// A request, and the repairs that made it valid.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,32 +31,33 @@ pub struct PreparedRequest {
 }
 
 impl AgentContext {
-    /// The request at the cursor. First records the model and thinking level in use on the path.
-    pub(crate) async fn request(&self) -> Result<Request, AgentError> {
+    /// The request at the cursor. First records the model and thinking level in use on the path. `None` if the user cancels.
+    pub(crate) async fn request(&self, cancel: &CancellationToken) -> Result<Option<Request>, AgentError> {
         let choice = self.record_model_choice().await?;
         let (state, at) = self.position();
-        Ok(self.request_at(state, at, choice).await?.request)
+        let prepared = self.request_at(state, at, choice, cancel).await?;
+        Ok(prepared.map(|prepared| prepared.request))
     }
 
-    /// The request at a position. Writes nothing.
+    /// The request at a position, with the messages as the hooks edit them. Writes nothing. `None` if `cancel` is canceled.
     pub(crate) async fn request_at(
         &self,
         state: Arc<SessionState>,
         at: Place,
         choice: ModelChoice,
-    ) -> Result<PreparedRequest, AgentError> {
-        let mut telling: RequestBuilder<ContextPiece> = RequestBuilder::new(state.tree.context_entries(at));
-        let wanted = telling.needed_lines();
-        let take = |seq, line: &[u8]| {
-            telling.add_line(seq, line);
-            Ok::<_, StoreError>(())
+        cancel: &CancellationToken,
+    ) -> Result<Option<PreparedRequest>, AgentError> {
+        let edited = match self.hooks().is_some_and(|hooks| hooks.wants(&self.session, "context")) {
+            true => self.edited_context(&state, at, cancel).await?,
+            false => Some(self.context_messages::<ContextPiece>(&state, at).await?),
         };
-        self.session.for_each_line(state.version, &wanted, take).await?;
+        let Some((plan, messages)) = edited else { return Ok(None) };
         let (can_call, unprompted) = (choice.model.tools, self.config.backtracking);
         // A long conversation takes a while; do not block other commands.
         let task = tokio::task::spawn_blocking(move || {
-            let request =
-                state.tree.finish_request(telling, |pieces| can_call && offers_backtrack(pieces, unprompted));
+            let request = state.tree.request_from_messages(&plan, messages, |pieces| {
+                can_call && offers_backtrack(pieces, unprompted)
+            });
             (RequestConversation::from_pieces(request.messages), request.repairs)
         });
         let (conversation, repairs) =
@@ -62,7 +69,43 @@ impl AgentContext {
         request.tools = prompt.tools().filter_map(tool_spec).collect();
         request.thinking = choice.thinking;
         request.session = Some(self.session.id().to_owned());
-        Ok(PreparedRequest { request, repairs })
+        Ok(Some(PreparedRequest { request, repairs }))
+    }
+
+    /// The messages of the context at a position.
+    async fn context_messages<M: RequestMessage>(
+        &self,
+        state: &SessionState,
+        at: Place,
+    ) -> Result<ContextMessages<M>, AgentError> {
+        let mut builder: RequestBuilder<M> = RequestBuilder::new(state.tree.context_entries(at));
+        let needed = builder.needed_lines();
+        let add = |seq, line: &[u8]| {
+            builder.add_line(seq, line);
+            Ok::<_, StoreError>(())
+        };
+        self.session.for_each_line(state.version, &needed, add).await?;
+        Ok(builder.finish())
+    }
+
+    /// The messages of the context as the hooks edit them. `None` if `cancel` is canceled.
+    async fn edited_context(
+        &self,
+        state: &SessionState,
+        at: Place,
+        cancel: &CancellationToken,
+    ) -> Result<Option<ContextMessages<ContextPiece>>, AgentError> {
+        let (plan, messages) = self.context_messages::<StoredMessage>(state, at).await?;
+        let shown = context_edit::shown_messages(&messages);
+        let Some(edited) = self.ask_about_context(shown, cancel).await else { return Ok(None) };
+        let messages = match edited {
+            Some(edited) => context_edit::place_edited(messages, edited),
+            None => messages,
+        };
+        let piece = |(seq, StoredMessage(message)): (_, StoredMessage)| {
+            Some((seq, to_request_message(message).and_then(ContextPiece::from_json)?))
+        };
+        Ok(Some((plan, messages.into_iter().filter_map(piece).collect())))
     }
 }
 

@@ -76,6 +76,11 @@ fn skill_files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<Path
 }
 
 impl Skill {
+    /// A skill as the system prompt lists it.
+    pub fn listed(name: String, description: String, path: PathBuf, user_only: bool) -> Skill {
+        Skill { name, description, path, user_only, body: String::new() }
+    }
+
     fn read(path: &Path, check: Option<&FileCheck>) -> Result<(Skill, Option<FileProblem>), FileProblem> {
         let problem = |what: &str| FileProblem { path: path.to_owned(), message: what.to_owned() };
         let text = text_file::read_text(path, check)?;

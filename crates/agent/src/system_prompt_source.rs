@@ -2,7 +2,7 @@
 //! that changed are stored, as a patch, so an unchanged section costs nothing and old requests stay the same.
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use osier_tree::time::{self, Millis};
 
@@ -27,6 +27,11 @@ them, run commands, and say what you found and did.
 pub trait SystemPromptSource: Send + Sync + Debug {
     /// The current sections, in order. May read files.
     fn sections(&self, now: Millis) -> Vec<(String, String)>;
+
+    /// The instruction files in the sections: their paths and what the model gets of them. May read files.
+    fn context_files(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// Fixed sections.
@@ -56,15 +61,11 @@ pub struct StandardSystemPrompt {
 impl SystemPromptSource for StandardSystemPrompt {
     fn sections(&self, now: Millis) -> Vec<(String, String)> {
         let preamble = self.preamble.clone().unwrap_or_else(|| PREAMBLE.to_owned());
-        let instructions = self
-            .user_folder
-            .as_deref()
-            .and_then(|user| instructions_section(&instructions::find_instructions(user, &self.cwd)));
         let date = time::format(now + self.utc_offset * 1000);
         let sections = [
             ("preamble", Some(preamble)),
             ("append", self.append.clone()),
-            ("instructions", instructions),
+            ("instructions", instructions_section(&self.context_files())),
             ("skills", skills::skills_section(&skills::find_skills(&self.skill_folders).0)),
             ("environment", Some(self.environment_section())),
             ("date", date.get(..10).map(|day| format!("Today is {day}."))),
@@ -73,6 +74,12 @@ impl SystemPromptSource for StandardSystemPrompt {
             text.filter(|text| !text.trim().is_empty()).map(|text| (name.to_owned(), text))
         };
         sections.into_iter().filter_map(nonempty).collect()
+    }
+
+    fn context_files(&self) -> Vec<(String, String)> {
+        let found = |user: &PathBuf| instructions::find_instructions(user, &self.cwd);
+        let files = self.user_folder.as_ref().map(found).unwrap_or_default();
+        files.iter().map(|file| (file.path.display().to_string(), shown_text(file))).collect()
     }
 }
 
@@ -89,18 +96,16 @@ impl StandardSystemPrompt {
     }
 }
 
-fn instructions_section(found: &[InstructionFile]) -> Option<String> {
-    let file = |found: &InstructionFile| {
-        let cut = if found.truncated { "\n(The file is longer; read it for the rest.)" } else { "" };
-        format!("## {}\n\n{}{cut}", display_path(&found.path), found.text.trim())
-    };
-    let files: Vec<String> = found.iter().map(file).collect();
-    let head = "# Instructions of the user and the project\n\nWhere they differ, the later one counts.";
-    (!files.is_empty()).then(|| format!("{head}\n\n{}", files.join("\n\n")))
+fn shown_text(file: &InstructionFile) -> String {
+    let cut = if file.truncated { "\n(The file is longer; read it for the rest.)" } else { "" };
+    format!("{}{cut}", file.text.trim())
 }
 
-fn display_path(path: &Path) -> String {
-    path.display().to_string()
+/// The section with instruction files: their paths and texts.
+pub fn instructions_section(files: &[(String, String)]) -> Option<String> {
+    let files: Vec<String> = files.iter().map(|(path, text)| format!("## {path}\n\n{text}")).collect();
+    let head = "# Instructions of the user and the project\n\nWhere they differ, the later one counts.";
+    (!files.is_empty()).then(|| format!("{head}\n\n{}", files.join("\n\n")))
 }
 
 #[cfg(test)]
@@ -123,6 +128,8 @@ mod tests {
             utc_offset: 3600,
             ..StandardSystemPrompt::default()
         };
+        let path = project.join("AGENTS.md").display().to_string();
+        assert_eq!(facts.context_files(), [(path, "Use tabs.".to_owned())]);
         let before_midnight = time::parse("2026-01-01T23:30:00.000Z").unwrap();
         let sections = facts.sections(before_midnight);
         let text: String = sections.iter().map(|(name, text)| format!("[{name}]\n{text}\n")).collect();

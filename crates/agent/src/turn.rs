@@ -222,8 +222,11 @@ impl Turn {
         prompt.sections = system_prompt.sections().clone();
         let ctx = agent.hook_context(Some(&prompt.entry_id), &self.cancel);
         let change = agent.wait_for_gate(hooks.before_turn(&prompt, &ctx), &self.cancel).await;
-        let TurnChange { messages, system_prompt } = change.unwrap_or_default();
+        let TurnChange { messages, system_prompt, tools_changed } = change.unwrap_or_default();
         self.system_prompt = system_prompt;
+        if tools_changed {
+            agent.update_system_prompt().await?;
+        }
         for message in messages {
             agent.append_custom_message(&message).await?;
         }

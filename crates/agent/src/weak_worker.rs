@@ -6,10 +6,12 @@ use osier_model::CancellationToken;
 use osier_protocol::{
     Attached, ClientEvent, DialogQuestion, ExtensionEvent, Question, RequestedSession, UserAnswer,
 };
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::WeakUnboundedSender;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::skills::{Skill, find_skills};
 use crate::worker::{Worker, WorkerMessage};
 
 /// The most events of extensions that wait for the first client.
@@ -43,6 +45,20 @@ impl Worker {
     pub async fn system_prompt(&self) -> Result<String, AgentError> {
         let (state, at) = self.agent.position();
         Ok(self.agent.system_prompt_at(&state, at).await?.text())
+    }
+
+    /// The sections of the system prompt at the position of the agent.
+    pub async fn system_prompt_sections(&self) -> Result<Map<String, Value>, AgentError> {
+        let (state, at) = self.agent.position();
+        Ok(self.agent.system_prompt_at(&state, at).await?.sections().clone())
+    }
+
+    /// The instruction files that the system prompt contains, with their texts, and the skills.
+    pub async fn system_prompt_files(&self) -> (Vec<(String, String)>, Vec<Skill>) {
+        let (source, library) = (self.agent.config.system_prompt.clone(), self.agent.prompt_library());
+        let read = move || (source.context_files(), find_skills(&library.skill_folders).0);
+        // Without the files if reading them panics.
+        tokio::task::spawn_blocking(read).await.unwrap_or_default()
     }
 
     pub fn has_queued_prompts(&self) -> bool {

@@ -90,9 +90,8 @@ impl Worker {
     pub async fn request_at(&self, at: Place) -> Result<PreparedRequest, AgentError> {
         let state = self.agent.session.state();
         let choice = self.agent.model_choice_at(&state, at).await?;
-        let prepared = self.agent.request_at(state, at, choice).await?;
         let (purpose, cancel) = (RequestPurpose::Reply, CancellationToken::new());
-        // Nothing cancels it.
+        let prepared = self.agent.request_at(state, at, choice, &cancel).await?.expect("nothing cancels it");
         let request = self.agent.ask_before_request(prepared.request.clone(), purpose, &cancel).await;
         Ok(PreparedRequest { request: request.unwrap_or(prepared.request), ..prepared })
     }

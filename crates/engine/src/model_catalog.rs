@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use osier_agent::ModelLookup;
-use osier_model::{Api, Environment, LookupError, Model, ModelInfo, Registry};
+use osier_model::{Api, Environment, LookupError, Model, ModelInfo, ProviderAccess, Registry};
 
 /// The default model of each provider. The first provider with a key is used.
 const DEFAULT_MODELS: [(&str, &str); 3] =
@@ -137,6 +138,17 @@ impl ModelLookup for ModelCatalog {
 
     fn usable_models(&self) -> Vec<Arc<ModelInfo>> {
         self.usable_models().cloned().collect()
+    }
+
+    fn all_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.registry().models().to_vec()
+    }
+
+    fn access<'a>(&'a self, provider: &'a str) -> BoxFuture<'a, Result<ProviderAccess, String>> {
+        Box::pin(async move {
+            let known = self.registry().provider(provider);
+            known.ok_or_else(|| format!("unknown provider {provider}"))?.access(&self.environment).await
+        })
     }
 
     fn base_url(&self, provider: &str) -> Option<String> {

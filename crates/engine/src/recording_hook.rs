@@ -9,10 +9,11 @@ use osier_agent::hooks::{
     PromptPreparation, RegisteredHook, RequestPurpose, StoredPrompt, SwitchPreparation, ToolCallDecision,
     ToolResultChange, TurnChange,
 };
-use osier_model::{Message, Request};
+use osier_model::Request;
 use osier_protocol::CustomMessage;
+use osier_session::Session;
 use osier_tools::{ResultBlock, ToolCall, ToolOutcome};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The text of everything that the hook alters: a label, a summary, a prompt, the output of a command.
 pub const ALTERED: &str = "altered";
@@ -125,12 +126,16 @@ impl Hook for RecordingHook {
         let event = "before_agent_start";
         self.record(event);
         let messages = self.alters(event).then(|| CustomMessage::text("test", ALTERED));
-        Ok(TurnChange { messages: messages.into_iter().collect(), system_prompt: None })
+        Ok(TurnChange { messages: messages.into_iter().collect(), ..TurnChange::default() })
     }
 
-    async fn edit_context(&self, _: &[Message], _: &HookContext<'_>) -> HookResult<Option<Vec<Message>>> {
+    async fn edit_context(&self, _: &[Value], _: &HookContext<'_>) -> HookResult<Option<Vec<Value>>> {
         self.record("context");
-        Ok(self.alters("context").then(|| vec![Message::user(ALTERED)]))
+        Ok(self.alters("context").then(|| vec![json!({ "role": "user", "content": ALTERED })]))
+    }
+
+    fn wants(&self, _: &Session, event: &str) -> bool {
+        event == "context"
     }
 
     async fn before_request(

@@ -12,9 +12,6 @@ export function setEnvironment(values) {
 	current = values;
 }
 
-/** What the system prompt is made of, as far as extensions may know. Changes have no effect. */
-export const systemPromptOptions = () => ({ cwd: current.cwd, selectedTools: call("tools.active", {}), promptGuidelines: [], contextFiles: [], skills: [], sections: [] });
-
 const state = () => call("agent.state", {});
 
 const members = {
@@ -29,6 +26,13 @@ const members = {
 	scopedModels: () => [],
 };
 
+/** What the last compaction of the path did, as the callback of `compact` gets it. */
+function lastCompaction() {
+	const branch = requireModule("osier:session.js").sessionManager.getBranch();
+	const { summary, firstKeptEntryId, tokensBefore, details, usage } = branch.findLast(({ type }) => type === "compaction") ?? {};
+	return { summary, firstKeptEntryId, tokensBefore, details, usage };
+}
+
 const functions = {
 	isIdle: () => state().isIdle,
 	hasPendingMessages: () => state().hasPendingMessages,
@@ -38,8 +42,9 @@ const functions = {
 	abort: () => notice("agent.abort", {}),
 	shutdown: () => notice("agent.shutdown", {}),
 	compact: (options = {}) => {
-		request("agent.compact", { customInstructions: options.customInstructions }).then(options.onComplete, (error) =>
-			options.onError?.(error),
+		request("agent.compact", { customInstructions: options.customInstructions }).then(
+			() => options.onComplete?.(lastCompaction()),
+			(error) => options.onError?.(error),
 		);
 	},
 };
@@ -51,7 +56,8 @@ const commandFunctions = {
 	fork: (entryId, options = {}) => replaceSession("agent.fork", { entryId, position: options.position }, options),
 	newSession: (options = {}) => replaceSession("agent.newSession", {}, options),
 	switchSession: (path, options = {}) => replaceSession("agent.switchSession", { path: String(path) }, options),
-	getSystemPromptOptions: () => systemPromptOptions(),
+	/** A copy: changes have no effect. */
+	getSystemPromptOptions: () => call("agent.systemPromptOptions", {}),
 };
 
 /** Opens another session. What the callbacks do concerns that one. */

@@ -120,12 +120,12 @@ const ADAPTERS = {
 		},
 	},
 	before_agent_start: {
-		// A handler may edit the sections in place.
-		before: (event) => stringify(event.systemPromptOptions.sections),
+		// A handler may edit the options in place.
+		before: (event) => stringify(event.systemPromptOptions),
 		answer(event, returned, before) {
-			const { sections } = event.systemPromptOptions;
-			const { message, ...rest } = plain(returned);
-			return { ...rest, message: message && customMessage(message), sections: stringify(sections) === before ? undefined : sections };
+			const options = event.systemPromptOptions;
+			const { message, systemPrompt } = plain(returned);
+			return { systemPrompt, message: message && customMessage(message), options: stringify(options) === before ? undefined : options };
 		},
 	},
 	context: EDITED_MESSAGES,

@@ -1,13 +1,22 @@
-// `ctx.modelRegistry`: the models that Osier knows. Keys never leave Osier.
+// `ctx.modelRegistry`: the models that Osier knows. Keys leave Osier only if the user agrees.
 
 import { requireModule } from "osier:commonjs.js";
 import { call, handle, request } from "osier:primitives.js";
 
-const all = () => call("models.list", {});
+/** The models that can be used now, and all that are known. */
+const usable = () => call("models.list", {});
+const all = () => call("models.all", {});
 const isSame = (model) => (known) => known.provider === model?.provider && known.id === model?.id;
 
-/** Extensions never get a key. Osier adds the real one to the calls that they make through it. */
-const managedAuth = { ok: true, apiKey: "managed-by-osier", headers: {} };
+/** What an extension gets that may not have the key. Osier adds the real one to the calls that it makes through Osier. */
+const managedAuth = { apiKey: "managed-by-osier", headers: {} };
+
+/** The key and the headers of a provider that has usable models. The user is asked once for each version of the extension. */
+async function accessTo(name) {
+	if (!usable().some(({ provider }) => provider === name)) return undefined;
+	const access = await request("models.access", { provider: name });
+	return access ? { apiKey: access.apiKey ?? undefined, headers: access.headers } : managedAuth;
+}
 
 function plainMessages(messages) {
 	return (messages ?? []).map((message) => (typeof message.content === "string" ? { ...message, content: [{ type: "text", text: message.content }] } : message));
@@ -35,12 +44,12 @@ export async function callModel(model, context, options, onEvent) {
 
 export const modelRegistry = {
 	getAll: all,
-	getAvailable: all,
-	find: (provider, id) => all().find((model) => model.provider === provider && model.id === id),
+	getAvailable: usable,
+	find: (provider, id) => call("models.find", { name: `${provider}/${id}` }) ?? undefined,
 	findOfType: (type, provider, id) => (type === "chat" ? modelRegistry.find(provider, id) : undefined),
 	getModelOfType: (type, provider, id) => modelRegistry.findOfType(type, provider, id),
 	getModelsOfType: (type) => (type === "chat" ? all() : []),
-	getAvailableOfType: (type) => (type === "chat" ? all() : []),
+	getAvailableOfType: (type) => (type === "chat" ? usable() : []),
 	registerProvider: (...args) => requireModule("osier:providers.js").registerProvider(...args),
 	unregisterProvider: (name) => requireModule("osier:providers.js").unregisterProvider(name),
 	getRegisteredProviderIds: () => requireModule("osier:providers.js").providerNames(),
@@ -51,16 +60,27 @@ export const modelRegistry = {
 		return models.length ? { id: name, name, models } : undefined;
 	},
 	getProviderDisplayName: (name) => name,
-	getProviderAuth: async () => managedAuth,
-	getProviderAuthStatus: (name) => ({ configured: all().some((model) => model.provider === name), source: "osier" }),
-	hasConfiguredAuth: (model) => all().some(isSame(model)),
+	getProviderAuth: async (name) => ({ ok: true, ...((await accessTo(name)) ?? managedAuth) }),
+	getProviderAuthStatus: (name) => ({ configured: usable().some((model) => model.provider === name), source: "osier" }),
+	hasConfiguredAuth: (model) => usable().some(isSame(model)),
 	isUsingOAuth: () => false,
 	refresh: () => requireModule("osier:providers.js").refreshProviders(),
 	getError: () => undefined,
-	getApiKey: async (model) => (all().some(isSame(model)) ? managedAuth.apiKey : undefined),
-	getApiKeyForProvider: async (name) => (all().some((model) => model.provider === name) ? managedAuth.apiKey : undefined),
-	getApiKeyAndHeaders: async (model) => (all().some(isSame(model)) ? managedAuth : { ok: false, error: `No API key for ${model?.provider}` }),
-	authStorage: { get: () => undefined, has: () => false, hasAuth: () => false, list: () => [], getApiKey: async () => undefined },
+	getApiKey: async (model) => (await accessTo(model?.provider))?.apiKey,
+	getApiKeyForProvider: async (name) => (await accessTo(name))?.apiKey,
+	getApiKeyAndHeaders: async (model) => {
+		const access = await accessTo(model?.provider);
+		return access ? { ok: true, ...access } : { ok: false, error: `No API key for ${model?.provider}` };
+	},
+	authStorage: {
+		get: () => undefined,
+		has: () => false,
+		hasAuth: (name) => usable().some(({ provider }) => provider === name),
+		list: () => [],
+		getApiKey: async (name) => (await accessTo(name))?.apiKey,
+		set: () => requireModule("osier:screen.js").unsupported("modelRegistry.authStorage.set"),
+		remove: () => requireModule("osier:screen.js").unsupported("modelRegistry.authStorage.remove"),
+	},
 	complete: (model, context, options) => callModel(model, context, options),
 	stream: (model, context, options) => requireModule("osier:modules/pi-ai.js").stream(model, context, options),
 	classify: () => notAvailable("classify"),

@@ -5,7 +5,7 @@ import { handle, notice, report } from "osier:primitives.js";
 
 const providers = new Map();
 
-const plainModel = ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens, compat, thinkingLevelMap }) => ({ id, name, api, reasoning, input, cost, contextWindow, maxTokens, compat, thinkingLevelMap });
+const plainModel = ({ id, name, api, baseUrl, headers, reasoning, input, cost, contextWindow, maxTokens, compat, thinkingLevelMap }) => ({ id, name, api, baseUrl, headers: headers ?? {}, reasoning, input, cost, contextWindow, maxTokens, compat, thinkingLevelMap });
 /** Osier calls models of these kinds. */
 const isChat = ({ type }) => type === undefined || type === "chat";
 
@@ -19,10 +19,7 @@ export function registerProvider(first, second) {
 	for (const field of ["oauth", "images", "classifiers"]) {
 		if (config[field]) requireModule("osier:screen.js").unsupported(`pi.registerProvider: ${field}`);
 	}
-	const own = config.models ?? [];
-	for (const [field, isLost] of [["headers", ({ headers }) => headers], ["baseUrl", ({ baseUrl }) => baseUrl && config.baseUrl && baseUrl !== config.baseUrl], ["type", (model) => !isChat(model)]]) {
-		if (own.some(isLost)) requireModule("osier:screen.js").unsupported(`pi.registerProvider: models.${field}`);
-	}
+	if (config.models?.some((model) => !isChat(model))) requireModule("osier:screen.js").unsupported("pi.registerProvider: models.type");
 	announce(name, config);
 	if (typeof config.refreshModels === "function") refreshProvider(name).catch(report);
 }

@@ -14,6 +14,7 @@ mod flood;
 mod followed;
 mod frame_queue;
 mod hook;
+mod key_calls;
 mod launcher;
 mod loading;
 mod model_calls;
@@ -37,6 +38,7 @@ mod tests;
 mod toolbox;
 mod transcript;
 mod turn_gates;
+mod turn_options;
 mod ui_calls;
 
 use std::collections::{BTreeMap, HashMap};

@@ -52,6 +52,22 @@ pub trait ExtensionCatalog: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Whether the user lets an extension with this code have the key of a provider; `None` if nobody was asked yet.
+    fn key_decision(&self, _: &ExtensionSource, _: &ExtensionManifest, _provider: &str) -> Option<bool> {
+        None
+    }
+
+    /// Stores whether the extension may have the key of a provider. The error says what failed.
+    fn store_key_decision(
+        &self,
+        _: &ExtensionSource,
+        _: &ExtensionManifest,
+        _provider: &str,
+        _allowed: bool,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Whether the project of this directory is trusted.
     fn is_trusted(&self, _directory: &Path) -> bool {
         true

@@ -71,7 +71,8 @@ declare module "@earendil-works/pi-coding-agent" {
 	}
 	export interface SessionForkEvent {
 		type: "session_fork";
-		previousSessionFile?: string;
+		previousSessionFile: string;
+		newSessionFile: string;
 	}
 	export interface SessionSwitchEvent {
 		type: "session_switch";
@@ -197,9 +198,11 @@ declare module "@earendil-works/pi-coding-agent" {
 		reason: "manual" | "threshold" | "overflow";
 		/** Missing if the compaction was canceled. */
 		errorMessage?: string;
+		error: string;
 		aborted: boolean;
 		willRetry: boolean;
 		fromExtension: boolean;
+		fromHook?: boolean;
 	}
 	/** Osier waits for the user, or no longer does. */
 	export interface UIPromptEvent<T extends string> {
@@ -215,6 +218,17 @@ declare module "@earendil-works/pi-coding-agent" {
 		model: Model<any>;
 		previousModel?: Model<any>;
 		source: "set" | "cycle" | "restore";
+	}
+	export interface AfterProviderResponseEvent {
+		type: "after_provider_response";
+		/** Missing if the model is not reached over HTTP. */
+		status?: number;
+		headers: Record<string, string>;
+		/** The full name of the model. */
+		model: string;
+		purpose: "reply" | "summary";
+		usage: Usage;
+		error?: string;
 	}
 	export interface UserBashEvent {
 		type: "user_bash";
@@ -234,7 +248,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		trusted: "yes" | "no" | "undecided";
 		remember?: boolean;
 	}
-	type Tool<Name extends string> = { type: Name; toolCallId: string; toolName: string; args: any };
+	type ToolExecution<Name extends string> = { type: Name; toolCallId: string; toolName: string; args: any };
 
 	export interface ExtensionAPI {
 		/** Calls a function at each event. Returns a function that ends it. */
@@ -253,7 +267,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		on(event: "input", handler: ExtensionHandler<InputEvent, InputEventResult>): () => void;
 		on(event: "before_agent_start", handler: ExtensionHandler<BeforeAgentStartEvent, BeforeAgentStartEventResult>): () => void;
 		on(event: "agent_start", handler: ExtensionHandler<{ type: "agent_start" }>): () => void;
-		on(event: "agent_end", handler: ExtensionHandler<{ type: "agent_end"; messages: AgentMessage[] }>): () => void;
+		on(event: "agent_end", handler: ExtensionHandler<{ type: "agent_end"; messages: AgentMessage[]; outcome: string | null }>): () => void;
 		on(event: "agent_settled", handler: ExtensionHandler<{ type: "agent_settled"; aborted: boolean }>): () => void;
 		on(event: "turn_start", handler: ExtensionHandler<{ type: "turn_start"; turnIndex: number; timestamp: number }>): () => void;
 		on(event: "turn_end", handler: ExtensionHandler<TurnEndEvent, BoundaryResult>): () => void;
@@ -264,16 +278,16 @@ declare module "@earendil-works/pi-coding-agent" {
 		/** `payload` is the body of the request in the form of the provider. What the handler returns replaces it. */
 		on(event: "before_provider_request", handler: ExtensionHandler<{ type: "before_provider_request"; payload: any }, unknown>): () => void;
 		on(event: "before_provider_headers", handler: ExtensionHandler<{ type: "before_provider_headers"; headers: Record<string, string | null> }>): () => void;
-		on(event: "after_provider_response", handler: ExtensionHandler<{ type: "after_provider_response"; status: number; headers: Record<string, string> }>): () => void;
+		on(event: "after_provider_response", handler: ExtensionHandler<AfterProviderResponseEvent>): () => void;
 		on(event: "provider_stream_event", handler: ExtensionHandler<{ type: "provider_stream_event"; provider: string; api: string; model: string; data: any }>): () => void;
 		on(event: "message_start", handler: ExtensionHandler<{ type: "message_start"; message: AgentMessage }>): () => void;
 		on(event: "message_update", handler: ExtensionHandler<{ type: "message_update"; message: AgentMessage; assistantMessageEvent: any }>): () => void;
 		on(event: "message_end", handler: ExtensionHandler<{ type: "message_end"; message: AgentMessage }, { message?: AgentMessage }>): () => void;
 		on(event: "tool_call", handler: ExtensionHandler<ToolCallEvent, ToolCallEventResult>): () => void;
 		on(event: "tool_result", handler: ExtensionHandler<ToolResultEvent, ToolResultEventResult>): () => void;
-		on(event: "tool_execution_start", handler: ExtensionHandler<Tool<"tool_execution_start">>): () => void;
-		on(event: "tool_execution_update", handler: ExtensionHandler<Tool<"tool_execution_update"> & { partialResult: any }>): () => void;
-		on(event: "tool_execution_end", handler: ExtensionHandler<Tool<"tool_execution_end"> & { result: any; isError: boolean; durationMs?: number }>): () => void;
+		on(event: "tool_execution_start", handler: ExtensionHandler<ToolExecution<"tool_execution_start">>): () => void;
+		on(event: "tool_execution_update", handler: ExtensionHandler<ToolExecution<"tool_execution_update"> & { partialResult: any }>): () => void;
+		on(event: "tool_execution_end", handler: ExtensionHandler<ToolExecution<"tool_execution_end"> & { result: any; isError: boolean; durationMs?: number }>): () => void;
 		on(event: "model_select", handler: ExtensionHandler<ModelSelectEvent>): () => void;
 		on(event: "thinking_level_select", handler: ExtensionHandler<{ type: "thinking_level_select"; level: ThinkingLevel; previousLevel: ThinkingLevel }>): () => void;
 		on(event: "user_bash", handler: ExtensionHandler<UserBashEvent, UserBashEventResult>): () => void;

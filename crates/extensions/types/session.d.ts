@@ -143,7 +143,7 @@ declare module "@earendil-works/pi-coding-agent" {
 		getAvailable(): Model<any>[];
 		hasConfiguredAuth(model: Model<any>): boolean;
 		isUsingOAuth(model: Model<any>): boolean;
-		/** A placeholder: Osier adds the key of a model itself. */
+		/** The user decides once for each version of the extension. A placeholder without consent: calls through Osier need no key. */
 		getApiKeyAndHeaders(model: Model<any>): Promise<{ ok: true; apiKey?: string; headers?: Record<string, string> } | { ok: false; error: string }>;
 		getApiKeyForProvider(provider: string): Promise<string | undefined>;
 		/** @deprecated The old name of `getApiKeyAndHeaders`. */

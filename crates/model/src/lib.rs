@@ -47,7 +47,7 @@ pub use message::{
 };
 pub use model::{Delta, DeltaStream, Model};
 pub use observer::{RequestHeaders, RequestObserver};
-pub use provider::{Provider, Timeouts};
+pub use provider::{Provider, ProviderAccess, Timeouts, display_url};
 pub use registry::{LookupError, ModelSpec, OneOrMany, ProviderSpec, Registry, ThinkingSpec};
 pub use reply_draft::ReplyDraft;
 pub use request::{Api, CacheRetention, ModelInfo, Request, ToolSpec};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::compat::CompatSpec;
+use crate::environment::Environment;
 use crate::key::KeySource;
 use crate::request::Api;
 
@@ -40,7 +41,32 @@ impl Default for Timeouts {
     }
 }
 
+/// What requests to a server need: its key, if it needs one, and its headers.
+#[derive(Debug, Clone, Default)]
+pub struct ProviderAccess {
+    key: Option<SecretString>,
+    headers: Vec<(String, SecretString)>,
+}
+
+impl ProviderAccess {
+    /// The key in plain text, for code that the user trusts with it.
+    pub fn expose_key(&self) -> Option<&str> {
+        self.key.as_ref().map(ExposeSecret::expose_secret)
+    }
+
+    /// The headers in plain text.
+    pub fn expose_headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.expose_secret()))
+    }
+}
+
 impl Provider {
+    /// What requests need. May run the command that prints the key. The error says what is missing.
+    pub async fn access(&self, environment: &Environment) -> Result<ProviderAccess, String> {
+        let key = self.key.fetch(environment).await?;
+        Ok(ProviderAccess { key, headers: self.headers.clone() })
+    }
+
     /// A server that needs no key.
     pub fn new(id: impl Into<String>, api: Api, base_url: impl Into<String>) -> Provider {
         let id = id.into();
@@ -133,7 +159,7 @@ impl PartialEq for Provider {
 }
 
 /// The URL without user, password, query and fragment, for display.
-pub(crate) fn display_url(url: &str) -> String {
+pub fn display_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next().unwrap_or_default();

@@ -138,6 +138,28 @@ impl ExtensionCatalog for HomeCatalog {
         changed.map_err(|error| error.to_string())
     }
 
+    fn key_decision(
+        &self,
+        source: &ExtensionSource,
+        manifest: &ExtensionManifest,
+        provider: &str,
+    ) -> Option<bool> {
+        ExtensionRecords::load_or_default(&self.home.folder).0.key_decision(&source.path, manifest, provider)
+    }
+
+    fn store_key_decision(
+        &self,
+        source: &ExtensionSource,
+        manifest: &ExtensionManifest,
+        provider: &str,
+        allowed: bool,
+    ) -> Result<(), String> {
+        let changed = ExtensionRecords::update(&self.home.folder, |records| {
+            records.decide_about_key(&source.path, manifest, provider, allowed);
+        });
+        changed.map_err(|error| error.to_string())
+    }
+
     fn is_trusted(&self, directory: &Path) -> bool {
         self.home_of(directory).trust_request.as_ref().is_none_or(TrustRequest::is_trusted)
     }

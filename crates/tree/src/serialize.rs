@@ -26,7 +26,7 @@ pub fn serialize_message(message: &[u8]) -> String {
             paragraph("Tool result", &truncate_units(&join_text_blocks(content, ""), MAX_RESULT_UNITS))
         }
         "bashExecution" | "branchSummary" | "compactionSummary" => {
-            let sent = request::to_request_message(message);
+            let sent = request::parse_message(message).and_then(request::to_request_message);
             let text = sent.as_ref().and_then(|sent| sent["content"][0]["text"].as_str());
             paragraph("User", text.unwrap_or_default())
         }

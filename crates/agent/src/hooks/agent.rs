@@ -80,23 +80,29 @@ impl AgentContext {
         self.wait_for_gate(hooks.before_compaction(preparation, &ctx), cancel).await
     }
 
+    /// The messages of a context as the hooks change them, if one does. The outer `None` if the user cancels.
+    pub(crate) async fn ask_about_context(
+        &self,
+        messages: Vec<Value>,
+        cancel: &CancellationToken,
+    ) -> Option<Option<Vec<Value>>> {
+        let Some(hooks) = self.hooks() else { return Some(None) };
+        let leaf = self.leaf_id();
+        let ctx = self.hook_context(leaf.as_ref(), cancel);
+        self.wait_for_gate(hooks.edit_context(messages, &ctx), cancel).await
+    }
+
     /// The request as the hooks change it. `None` if the user cancels.
     pub(crate) async fn ask_before_request(
         &self,
-        mut request: Request,
+        request: Request,
         purpose: RequestPurpose,
         cancel: &CancellationToken,
     ) -> Option<Request> {
         let Some(hooks) = self.hooks() else { return Some(request) };
         let leaf = self.leaf_id();
         let ctx = self.hook_context(leaf.as_ref(), cancel);
-        let decision = async {
-            if purpose == RequestPurpose::Reply {
-                request.messages = hooks.edit_context(request.messages, &ctx).await;
-            }
-            hooks.before_request(request, purpose, &ctx).await
-        };
-        let request = self.wait_for_gate(decision, cancel).await;
+        let request = self.wait_for_gate(hooks.before_request(request, purpose, &ctx), cancel).await;
         request.map(|request| Request { observer: self.request_observer(&request.model), ..request })
     }
 

@@ -129,8 +129,9 @@ impl Hooks {
         let (mut prompt, mut change) = (prompt.clone(), TurnChange::default());
         for hook in self.iter() {
             let answer = hook.ask("before_agent_start", ctx, hook.hook.before_turn(&prompt, ctx)).await;
-            let Ok(TurnChange { messages, system_prompt }) = answer else { continue };
+            let Ok(TurnChange { messages, system_prompt, tools_changed }) = answer else { continue };
             change.messages.extend(messages);
+            change.tools_changed |= tools_changed;
             if let Some(text) = system_prompt {
                 prompt.system_prompt.clone_from(&text);
                 change.system_prompt = Some(text);
@@ -139,16 +140,19 @@ impl Hooks {
         change
     }
 
+    /// The messages of the last hook that changed them.
     pub(crate) async fn edit_context(
         &self,
-        mut messages: Vec<Message>,
+        messages: Vec<Value>,
         ctx: &HookContext<'_>,
-    ) -> Vec<Message> {
+    ) -> Option<Vec<Value>> {
+        let mut changed: Option<Vec<Value>> = None;
         for hook in self.iter() {
-            let answer = hook.ask("context", ctx, hook.hook.edit_context(&messages, ctx)).await;
-            messages = answer.ok().flatten().unwrap_or(messages);
+            let current = changed.as_ref().unwrap_or(&messages);
+            let answer = hook.ask("context", ctx, hook.hook.edit_context(current, ctx)).await;
+            changed = answer.ok().flatten().or(changed);
         }
-        messages
+        changed
     }
 
     pub(crate) async fn before_request(

@@ -194,6 +194,8 @@ pub struct TurnChange {
     pub messages: Vec<CustomMessage>,
     /// Replaces the system prompt in all requests of the turn. It is not stored.
     pub system_prompt: Option<String>,
+    /// Whether the hook changed the tools of the agent. They count from the first request of the turn.
+    pub tools_changed: bool,
 }
 
 /// What a request to a model is for.

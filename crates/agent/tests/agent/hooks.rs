@@ -11,14 +11,15 @@ use osier_agent::hooks::{
     TurnChange,
 };
 use osier_agent::{Hooks, RegisteredHook};
+use osier_model::ThinkingLevel;
 use osier_model::scripted::ScriptedTurn;
-use osier_model::{Message, ThinkingLevel};
 use osier_protocol::{
     ClientCommand, ClientEvent, CommandReply, CustomMessage, MoveCommand, Prompt, PromptTiming, Question,
     TurnOutcome, UserAnswer,
 };
+use osier_session::Session;
 use osier_tools::{ResultBlock, ToolCall, ToolOutcome};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
@@ -50,16 +51,16 @@ impl Hook for Recorder {
         assert_eq!(ctx.leaf_id, Some(&prompt.entry_id), "the prompt is stored");
         self.record("before_agent_start");
         let messages = vec![CustomMessage::text("note", format!("{}note", self.name))];
-        Ok(TurnChange { messages, system_prompt: None })
+        Ok(TurnChange { messages, ..TurnChange::default() })
     }
 
-    async fn edit_context(
-        &self,
-        messages: &[Message],
-        _: &HookContext<'_>,
-    ) -> HookResult<Option<Vec<Message>>> {
+    async fn edit_context(&self, messages: &[Value], _: &HookContext<'_>) -> HookResult<Option<Vec<Value>>> {
         self.record(format!("context of {}", messages.len()));
         Ok(None)
+    }
+
+    fn wants(&self, _: &Session, event: &str) -> bool {
+        event == "context"
     }
 
     async fn before_tool_call(&self, call: &ToolCall, _: &HookContext<'_>) -> HookResult<ToolCallDecision> {
@@ -287,8 +288,12 @@ impl Hook for Failing {
         fail(TestFailure::Error).await
     }
 
-    async fn edit_context(&self, _: &[Message], _: &HookContext<'_>) -> HookResult<Option<Vec<Message>>> {
+    async fn edit_context(&self, _: &[Value], _: &HookContext<'_>) -> HookResult<Option<Vec<Value>>> {
         fail(TestFailure::Panic).await
+    }
+
+    fn wants(&self, _: &Session, event: &str) -> bool {
+        event == "context"
     }
 
     async fn observe(&self, _: &HookEvent, _: &HookContext<'_>) -> HookResult<()> {
@@ -368,12 +373,12 @@ struct Pruning;
 
 #[async_trait]
 impl Hook for Pruning {
-    async fn edit_context(
-        &self,
-        messages: &[Message],
-        _: &HookContext<'_>,
-    ) -> HookResult<Option<Vec<Message>>> {
+    async fn edit_context(&self, messages: &[Value], _: &HookContext<'_>) -> HookResult<Option<Vec<Value>>> {
         Ok(Some(messages.last().cloned().into_iter().collect()))
+    }
+
+    fn wants(&self, _: &Session, event: &str) -> bool {
+        event == "context"
     }
 }
 

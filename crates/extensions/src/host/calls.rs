@@ -17,7 +17,9 @@ use super::flood::{MAX_OPEN_BYTES, MAX_OPEN_CALLS};
 use super::process::{ProcessRun, RequestResult};
 use super::screen::ExtensionPlace;
 use super::session::{ProcessNumber, SessionExtensions};
-use super::{bus, editor_calls, exec, fetch, model_calls, programs, session_calls, toolbox, ui_calls};
+use super::{
+    bus, editor_calls, exec, fetch, key_calls, model_calls, programs, session_calls, toolbox, ui_calls,
+};
 use crate::frame::{Failure, Frame, Outcome, null, to_raw};
 use crate::grants::Grant;
 
@@ -484,7 +486,10 @@ async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
     match method {
         "exec" => exec::exec(&call).await.map(|result| to_raw(&result)),
         "ui.component" => ui_calls::component(&call).await.map(|closed| to_raw(&closed)),
-        "models.list" => Ok(to_raw(&model_calls::list(&call))),
+        "models.list" => Ok(to_raw(&model_calls::list(&call, false))),
+        "models.all" => Ok(to_raw(&model_calls::list(&call, true))),
+        "models.find" => model_calls::find(&call).map(|model| to_raw(&model)),
+        "models.access" => key_calls::access(&call).await.map(|access| to_raw(&access)),
         "models.complete" => model_calls::complete(&call).await.map(|message| to_raw(&message)),
         "bus.emitNow" => bus::emit_now(&call).await.map(|calls| to_raw(&calls)),
         "tools.run" => toolbox::run_built_in(&call).await.map(|result| to_raw(&result)),

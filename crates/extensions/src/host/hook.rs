@@ -14,12 +14,12 @@ use osier_agent::hooks::{
 };
 use osier_agent::{AgentModels, PromptLibrary};
 use osier_model::{Message, Request};
-use osier_protocol::{CustomMessage, ExtensionInput, Image, PromptTiming};
+use osier_protocol::{ExtensionInput, Image, PromptTiming};
 use osier_session::Session;
 use osier_tools::user_bash::UserCommand;
 use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionHost;
@@ -62,20 +62,26 @@ struct ToolCallAnswer {
     input: Value,
 }
 
-/// The answer to `before_agent_start`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct TurnAnswer {
-    message: Option<CustomMessage>,
-    system_prompt: Option<String>,
-    /// The sections of the system prompt, if the handler changed them.
-    sections: Option<Map<String, Value>>,
-}
-
-/// The answer to `context`: all messages of the request.
+/// The answer to `context`: all messages.
 #[derive(Debug, Deserialize)]
 struct ContextAnswer {
-    messages: Vec<Message>,
+    messages: Vec<ContextMessage>,
+}
+
+/// A message of any role.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Value")]
+struct ContextMessage(Value);
+
+impl TryFrom<Value> for ContextMessage {
+    type Error = &'static str;
+
+    fn try_from(message: Value) -> Result<ContextMessage, &'static str> {
+        match message["role"].is_string() {
+            true => Ok(ContextMessage(message)),
+            false => Err("a message is an object with a role"),
+        }
+    }
 }
 
 impl ExtensionHost {
@@ -209,50 +215,24 @@ impl Hook for ExtensionHost {
     }
 
     async fn before_turn(&self, prompt: &StoredPrompt, ctx: &HookContext<'_>) -> HookResult<TurnChange> {
-        let (extensions, name) = (self.extensions(ctx).await, "before_agent_start");
-        let (mut change, mut sections) = (TurnChange::default(), prompt.sections.clone());
-        for handler in extensions.handlers(name) {
-            let mut event = turn_event(name, &prompt.message);
-            event["systemPrompt"] = json!(change.system_prompt.as_ref().unwrap_or(&prompt.system_prompt));
-            event["systemPromptOptions"] = json!({
-                "sections": sections,
-                "selectedTools": super::session_calls::active_tools(&extensions),
-                "cwd": extensions.session.header().cwd,
-                "toolSnippets": extensions.tool_snippets(),
-                "toolGuidelines": extensions.tool_guidelines(),
-                "hiddenTools": [],
-                "appendSystemPrompt": "",
-                "promptGuidelines": [],
-                "contextFiles": [],
-                "skills": [],
-            });
-            let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
-            let Ok(Some(answer)) = answer else { continue };
-            let answer: TurnAnswer = extensions.read_answer(&handler, name, answer).unwrap_or_default();
-            change.messages.extend(answer.message);
-            if let Some(wanted) = answer.sections {
-                let before = change.system_prompt.as_ref().unwrap_or(&prompt.system_prompt);
-                change.system_prompt = Some(replace_sections(before, &sections, &wanted));
-                sections = wanted;
-            }
-            change.system_prompt = answer.system_prompt.or(change.system_prompt);
-        }
-        Ok(change)
+        Ok(self.extensions(ctx).await.prepare_turn(prompt, ctx).await)
     }
 
     async fn edit_context(
         &self,
-        messages: &[Message],
+        messages: &[Value],
         ctx: &HookContext<'_>,
-    ) -> HookResult<Option<Vec<Message>>> {
+    ) -> HookResult<Option<Vec<Value>>> {
         let (extensions, name) = (self.extensions(ctx).await, "context");
-        let mut changed: Option<Vec<Message>> = None;
+        let mut changed: Option<Vec<Value>> = None;
         for handler in extensions.handlers(name) {
             let event = json!({ "type": name, "messages": changed.as_deref().unwrap_or(messages) });
             let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
             let Ok(Some(answer)) = answer else { continue };
             let answer = extensions.read_answer::<ContextAnswer>(&handler, name, answer);
-            changed = answer.map(|answer| answer.messages).or(changed);
+            let messages =
+                |answer: ContextAnswer| answer.messages.into_iter().map(|message| message.0).collect();
+            changed = answer.map(messages).or(changed);
         }
         Ok(changed)
     }
@@ -407,6 +387,9 @@ impl Hook for ExtensionHost {
         if is_shared {
             return Ok(());
         }
+        if matches!(event, HookEvent::TurnEnded { .. }) {
+            extensions.set_tools_of_turn(None);
+        }
         let describe = |name: &str| super::model_calls::describe_named(&extensions, name);
         match event {
             HookEvent::AgentStarted { previous_session_file, .. } => {
@@ -489,20 +472,6 @@ fn streaming_behavior(when: PromptTiming) -> Option<&'static str> {
     }
 }
 
-/// A system prompt in which sections changed. New text is marked with the name of its section.
-fn replace_sections(prompt: &str, old: &Map<String, Value>, new: &Map<String, Value>) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut prompt = prompt.to_owned();
-    for (name, before) in old.iter().filter(|(name, before)| new.get(*name) != Some(before)) {
-        let after = new.get(name).map(text).unwrap_or_default();
-        prompt = prompt.replacen(&text(before), &after, 1);
-    }
-    for (name, added) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        prompt.push_str(&format!("\n\n<{name}>\n{}\n</{name}>", text(added)));
-    }
-    prompt
-}
-
 /// A request as handlers see it: the body that is sent, or the parts of the request if nothing is sent over HTTP.
 fn request_payload(request: &Request) -> Value {
     osier_model::body_json(request).unwrap_or_else(|| plain_payload(request))
@@ -540,22 +509,6 @@ fn read_payload(request: &Request, payload: &Value) -> Result<Request, String> {
     }
     request.max_tokens = payload["max_tokens"].as_u64().or(request.max_tokens);
     Ok(request)
-}
-
-/// The text and the images of a stored prompt.
-fn turn_event(name: &str, message: &Value) -> Value {
-    if message["role"] == "custom" {
-        return json!({ "type": name, "messageType": "custom", "message": message });
-    }
-    let blocks = message["content"].as_array().cloned().unwrap_or_default();
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-    let text = message["content"].as_str().map_or_else(|| texts.join("\n"), str::to_owned);
-    let images: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "image").collect();
-    let mut event = json!({ "type": name, "messageType": "user", "prompt": text });
-    if !images.is_empty() {
-        event["images"] = json!(images);
-    }
-    event
 }
 
 fn compaction_event(name: &str, preparation: &CompactionPreparation, settings: Value) -> Value {

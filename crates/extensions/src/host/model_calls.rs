@@ -1,9 +1,10 @@
 //! Models: which ones there are, and calls that extensions make. The cost of a call is stored in the session.
 
 use futures_util::StreamExt;
-use osier_agent::Worker;
+use osier_agent::{ModelLookup, Worker};
 use osier_model::{
-    CacheRetention, Delta, Message, ModelInfo, ReplyDraft, Request, ThinkingLevel, TokenUsage, ToolSpec,
+    Api, CacheRetention, Delta, Message, ModelInfo, ReplyDraft, Request, ThinkingLevel, TokenUsage, ToolSpec,
+    display_url,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,16 +35,42 @@ fn worker(call: &ExtensionCall) -> Result<Worker, Failure> {
     call.session.worker().ok_or_else(|| Failure::new("no agent works in this session"))
 }
 
-/// A model by its full name, if it can be used.
-pub(super) fn describe_named(session: &SessionExtensions, name: &str) -> Option<Value> {
-    let model = session.worker()?.config().model_lookup.find(name).ok()?;
-    Some(describe(&model))
+/// A model with the place where its provider is reached, without what may be secret in it.
+pub(super) fn describe_at(lookup: &dyn ModelLookup, model: &ModelInfo) -> Value {
+    let mut described = describe(model);
+    let url = lookup.base_url(&model.provider).filter(|_| model.api != Api::Extension);
+    if let Some(url) = url {
+        described["baseUrl"] = json!(display_url(&url));
+    }
+    described
 }
 
-/// The models that can be used now.
-pub(super) fn list(call: &ExtensionCall) -> Value {
+/// A model by its full name.
+pub(super) fn describe_named(session: &SessionExtensions, name: &str) -> Option<Value> {
+    let worker = session.worker()?;
+    let lookup = &*worker.config().model_lookup;
+    let known = lookup.all_models().into_iter().find(|model| model.full_name() == name);
+    let model = known.or_else(|| lookup.find(name).ok().filter(|model| model.full_name() == name))?;
+    Some(describe_at(lookup, &model))
+}
+
+#[derive(Debug, Deserialize)]
+struct FindParams {
+    name: String,
+}
+
+/// A model by its full name, whether or not it can be used.
+pub(super) fn find(call: &ExtensionCall) -> Result<Option<Value>, Failure> {
+    let FindParams { name } = call.params()?;
+    Ok(describe_named(&call.session, &name))
+}
+
+/// The models that can be used now, or all.
+pub(super) fn list(call: &ExtensionCall, all: bool) -> Value {
     let Some(worker) = call.session.worker() else { return json!([]) };
-    worker.config().model_lookup.usable_models().iter().map(|model| describe(model)).collect()
+    let lookup = &*worker.config().model_lookup;
+    let models = if all { lookup.all_models() } else { lookup.usable_models() };
+    models.iter().map(|model| describe_at(lookup, model)).collect()
 }
 
 #[derive(Debug, Deserialize)]

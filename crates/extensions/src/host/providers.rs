@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use osier_agent::{AgentModels, ModelLookup};
 use osier_model::{
     Api, CancellationToken, CompatSpec, DeltaStream, Environment, KeySource, LookupError, Model, ModelInfo,
-    ModelRouter, ModelSpec, OneOrMany, Price, ProviderSpec, Registry, Request,
+    ModelRouter, ModelSpec, OneOrMany, Price, ProviderAccess, ProviderSpec, Registry, Request,
 };
 use serde::Deserialize;
 
@@ -55,6 +56,12 @@ struct RegisteredModel {
     name: Option<String>,
     #[serde(default)]
     api: Option<String>,
+    /// Where this model is reached, if not where the provider is.
+    #[serde(default)]
+    base_url: Option<String>,
+    /// More headers than those of the provider.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
     #[serde(default)]
     reasoning: bool,
     #[serde(default)]
@@ -155,6 +162,11 @@ impl RegisteredProvider {
 }
 
 impl RegisteredModel {
+    /// Whether requests for this model go to another place, or have other headers, than the provider says.
+    fn has_own_requests(&self) -> bool {
+        self.base_url.is_some() || !self.headers.is_empty()
+    }
+
     /// With the protocol of its provider.
     fn spec(&self, provider: Option<Api>) -> ModelSpec {
         let streams = provider == Some(Api::Extension);
@@ -189,6 +201,8 @@ fn parse_api(name: &str) -> Option<Api> {
 struct ProviderSet {
     providers: Vec<(Arc<Extension>, RegisteredProvider)>,
     router: ModelRouter,
+    /// For models with a URL or headers of their own, by their full names.
+    model_routers: BTreeMap<String, ModelRouter>,
     environment: Environment,
 }
 
@@ -205,8 +219,24 @@ impl ProviderSet {
             specs.insert(provider.id.clone(), spec);
         }
         let environment = Environment::new(move |name| keys.get(name).cloned());
-        let router = ModelRouter::new(Arc::new(Registry::new(specs)), environment.clone());
-        ProviderSet { providers, router, environment }
+        let router_of = |specs| ModelRouter::new(Arc::new(Registry::new(specs)), environment.clone());
+        let mut model_routers = BTreeMap::new();
+        for (_, provider) in providers.iter().filter(|(_, provider)| !provider.streams) {
+            for model in provider.models.iter().flatten().filter(|model| model.has_own_requests()) {
+                let mut spec = specs[&provider.id].clone();
+                spec.base_url = model.base_url.clone().or(spec.base_url);
+                let headers = model.headers.iter();
+                spec.headers.extend(headers.map(|(name, value)| (name.clone(), value.clone().into())));
+                let router = router_of(BTreeMap::from([(provider.id.clone(), spec)]));
+                model_routers.insert(format!("{}/{}", provider.id, model.id), router);
+            }
+        }
+        let router = router_of(specs);
+        ProviderSet { providers, router, model_routers, environment }
+    }
+
+    fn router_of(&self, model: &ModelInfo) -> &ModelRouter {
+        self.model_routers.get(&model.full_name()).unwrap_or(&self.router)
     }
 
     fn owner(&self, model: &ModelInfo) -> Option<&(Arc<Extension>, RegisteredProvider)> {
@@ -285,7 +315,7 @@ impl Model for ExtendedModels {
                 let key = provider.key(&session.options.visible_variables(&extension.grants));
                 provider_stream::stream(&session, extension, request, key, cancel)
             }
-            Some(_) => set.router.stream(request, cancel),
+            Some(_) => set.router_of(&request.model).stream(request, cancel),
         }
     }
 }
@@ -310,6 +340,25 @@ impl ModelLookup for ExtendedModels {
             models.extend(set.usable_models());
         }
         models
+    }
+
+    fn all_models(&self) -> Vec<Arc<ModelInfo>> {
+        let mut models = self.models.lookup.all_models();
+        if let Some((_, set)) = self.providers() {
+            models.retain(|model| !set.replaces(&model.provider));
+            let registered = set.router.registry().models().iter();
+            models.extend(registered.filter(|model| set.owner(model).is_some()).cloned());
+        }
+        models
+    }
+
+    fn access<'a>(&'a self, provider: &'a str) -> BoxFuture<'a, Result<ProviderAccess, String>> {
+        Box::pin(async move {
+            let own = self.providers().filter(|(_, set)| set.replaces(provider));
+            let Some((_, set)) = own else { return self.models.lookup.access(provider).await };
+            let known = set.router.registry().provider(provider);
+            known.ok_or_else(|| format!("unknown provider {provider}"))?.access(&set.environment).await
+        })
     }
 
     fn base_url(&self, provider: &str) -> Option<String> {

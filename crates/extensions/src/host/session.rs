@@ -50,6 +50,8 @@ pub(crate) struct SessionExtensions {
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
     /// The tools that extensions chose; `None` means all.
     active_tools: Mutex<Option<Vec<String>>>,
+    /// The tools that a handler chose for the turn that runs.
+    tools_of_turn: Mutex<Option<Vec<String>>>,
     /// Templates and skills that extensions named.
     resources: Mutex<Arc<Vec<FoundResources>>>,
     /// The contexts of running tools and their extensions, by their token.
@@ -61,6 +63,8 @@ pub(crate) struct SessionExtensions {
     replacement: Mutex<Replacement>,
     /// The summary for the move that an extension makes now.
     given_summary: Mutex<Option<GivenSummary>>,
+    /// Held while the user is asked about a key.
+    pub(super) key_questions: tokio::sync::Mutex<()>,
     pub(crate) programs: RunningPrograms,
     pub(crate) fetches: FetchState,
     pub(crate) screen: ScreenState,
@@ -116,6 +120,8 @@ impl SessionExtensions {
             agent: Mutex::default(),
             built_in_tools,
             active_tools: Mutex::default(),
+            tools_of_turn: Mutex::default(),
+            key_questions: tokio::sync::Mutex::default(),
             resources: Mutex::default(),
             running_tools: Mutex::default(),
             open_calls: Mutex::default(),
@@ -194,6 +200,12 @@ impl SessionExtensions {
 
     pub(crate) fn set_active_tools(&self, names: Vec<String>) {
         *self.active_tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
+        self.set_tools_of_turn(None);
+    }
+
+    /// Chooses the tools until the turn ends.
+    pub(super) fn set_tools_of_turn(&self, names: Option<Vec<String>>) {
+        *self.tools_of_turn.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     pub(super) fn set_resources(&self, found: Vec<FoundResources>) {
@@ -209,9 +221,10 @@ impl SessionExtensions {
         let describe = |known: &RegisteredTool| (known.exposure() == "hidden", known.starts_active());
         let registered = self.present().find_map(|extension| extension.with_tool(tool, describe));
         let (is_hidden, starts_active) = registered.unwrap_or((false, true));
+        let of_turn = self.tools_of_turn.lock().unwrap_or_else(PoisonError::into_inner);
         let active = self.active_tools.lock().unwrap_or_else(PoisonError::into_inner);
         let is_chosen = |names: &Vec<String>| names.iter().any(|name| name == tool);
-        !is_hidden && active.as_ref().map_or(starts_active, is_chosen)
+        !is_hidden && of_turn.as_ref().or(active.as_ref()).map_or(starts_active, is_chosen)
     }
 
     /// A tool that is registered for the first time is active, also if an extension chose the active tools before.
@@ -220,8 +233,10 @@ impl SessionExtensions {
         if is_known || !tool.starts_active() {
             return;
         }
-        if let Some(names) = &mut *self.active_tools.lock().unwrap_or_else(PoisonError::into_inner) {
-            names.push(tool.name.clone());
+        for chosen in [&self.active_tools, &self.tools_of_turn] {
+            if let Some(names) = &mut *chosen.lock().unwrap_or_else(PoisonError::into_inner) {
+                names.push(tool.name.clone());
+            }
         }
     }
 

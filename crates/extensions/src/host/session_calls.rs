@@ -49,6 +49,10 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
         "agent.systemPrompt" => {
             worker(call)?.system_prompt().await.map(|text| to_raw(&text)).map_err(failure)
         }
+        "agent.systemPromptOptions" => {
+            let sections = worker(call)?.system_prompt_sections().await.map_err(failure)?;
+            Ok(to_raw(&call.session.system_prompt_options(sections).await))
+        }
         "tools.active" => Ok(to_raw(&active_tools(&call.session))),
         "tools.all" => Ok(to_raw(&all_tools(&call.session))),
         "tools.setActive" => {
@@ -220,7 +224,7 @@ async fn agent_state(call: &ExtensionCall) -> Result<Value, Failure> {
     };
     let choice = worker.model_choice().await.map_err(failure)?;
     Ok(json!({
-        "model": super::model_calls::describe(&choice.model),
+        "model": super::model_calls::describe_at(&*worker.config().model_lookup, &choice.model),
         "thinkingLevel": choice.thinking.name(),
         "isIdle": worker.is_idle(),
         "hasPendingMessages": worker.has_queued_prompts(),

@@ -5,9 +5,11 @@ mod boundaries;
 mod branching;
 mod bus;
 mod components;
+mod event_types;
 mod examples;
 mod gates;
 mod hostile;
+mod keys;
 mod limits;
 mod models;
 mod node;
@@ -40,7 +42,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, FlagValues};
-use crate::source::{ExtensionOrigin, ExtensionSource};
+use crate::source::{ExtensionCatalog, ExtensionOrigin, ExtensionSource};
 
 /// A session with extensions.
 struct TestSession {
@@ -102,8 +104,18 @@ impl TestSession {
         let source =
             |path: &PathBuf| ExtensionSource { path: path.clone(), origin: ExtensionOrigin::CommandLine };
         let sources: Vec<ExtensionSource> = files.iter().map(source).collect();
+        TestSession::start_with_catalog(folder, Box::new(sources), turns, mode, data_folder).await
+    }
+
+    async fn start_with_catalog(
+        folder: TempDir,
+        catalog: Box<dyn ExtensionCatalog>,
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        mode: ExtensionMode,
+        data_folder: PathBuf,
+    ) -> TestSession {
         let host = ExtensionHost::new(ExtensionOptions {
-            catalog: Box::new(sources),
+            catalog,
             launcher: ExtensionLauncher::Thread,
             mode,
             data_folder,

@@ -193,18 +193,28 @@ fn describe_tools<'a>(
     for extension in extensions {
         for tool in extension.tools().iter().filter(|tool| active.contains(&tool.name)) {
             tools.extend(tool.prompt_snippet.iter().map(|text| format!("- {}: {text}", tool.name)));
-            for rule in tool.prompt_guidelines.iter().flatten().map(|rule| format!("- {rule}")) {
-                if !rules.contains(&rule) {
-                    rules.push(rule);
-                }
-            }
+            rules.extend(tool.prompt_guidelines.iter().flatten().cloned());
+        }
+    }
+    describe_parts(tools.into_iter(), rules.into_iter())
+}
+
+/// The section of the system prompt with these lines about tools, and these rules.
+pub(super) fn describe_parts(
+    tools: impl Iterator<Item = String>,
+    guidelines: impl Iterator<Item = String>,
+) -> Option<String> {
+    let mut rules = Vec::new();
+    for rule in guidelines.map(|rule| format!("- {}", rule.trim())) {
+        if !rules.contains(&rule) {
+            rules.push(rule);
         }
     }
     let part = |title: &str, lines: Vec<String>| {
         (!lines.is_empty()).then(|| format!("# {title}\n\n{}", lines.join("\n")))
     };
     let parts: Vec<String> =
-        part("More tools", tools).into_iter().chain(part("Rules for tools", rules)).collect();
+        part("More tools", tools.collect()).into_iter().chain(part("Rules for tools", rules)).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 

@@ -24,6 +24,8 @@ pub struct ExtensionRecords {
     /// Entry files that are not loaded.
     pub disabled: BTreeSet<PathBuf>,
     decisions: BTreeMap<PathBuf, DecisionRecord>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    keys: BTreeMap<PathBuf, KeyRecord>,
 }
 
 /// An installed package.
@@ -43,6 +45,14 @@ struct DecisionRecord {
     /// The code that the decision is about.
     hash: String,
     grants: Grants,
+}
+
+/// The providers whose keys an extension may have, or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct KeyRecord {
+    /// The code that the decisions are about.
+    hash: String,
+    providers: BTreeMap<String, bool>,
 }
 
 pub(super) fn file(home: &Path) -> PathBuf {
@@ -101,9 +111,31 @@ impl ExtensionRecords {
         self.decisions.insert(path.to_owned(), record);
     }
 
+    /// Whether an extension with this code may have the key of a provider.
+    pub fn key_decision(&self, path: &Path, manifest: &ExtensionManifest, provider: &str) -> Option<bool> {
+        let record = self.keys.get(path).filter(|record| record.hash == manifest.hash)?;
+        record.providers.get(provider).copied()
+    }
+
+    /// Stores whether an extension with this code may have the key of a provider. Decisions about other code are forgotten.
+    pub fn decide_about_key(
+        &mut self,
+        path: &Path,
+        manifest: &ExtensionManifest,
+        provider: &str,
+        allowed: bool,
+    ) {
+        let record = self.keys.entry(path.to_owned()).or_default();
+        if record.hash != manifest.hash {
+            *record = KeyRecord { hash: manifest.hash.clone(), providers: BTreeMap::new() };
+        }
+        record.providers.insert(provider.to_owned(), allowed);
+    }
+
     /// Forgets the decisions about everything below a folder.
     pub fn forget_below(&mut self, folder: &Path) {
         self.decisions.retain(|path, _| !path.starts_with(folder));
+        self.keys.retain(|path, _| !path.starts_with(folder));
         self.disabled.retain(|path| !path.starts_with(folder));
     }
 }
@@ -128,6 +160,21 @@ mod tests {
     fn manifest(hash: &str, grant: Grant) -> ExtensionManifest {
         let needs = [(grant, "x.ts:1: fetch".to_owned())].into();
         ExtensionManifest { needs, flags: BTreeMap::new(), hash: hash.to_owned(), files: 1 }
+    }
+
+    #[test]
+    fn a_decision_about_a_key_is_about_this_code_and_this_provider() {
+        let path = Path::new("/x/a.ts");
+        let (first, second) = (manifest("1", Grant::Network), manifest("2", Grant::Network));
+        let mut records = ExtensionRecords::default();
+        assert_eq!(records.key_decision(path, &first, "one"), None);
+        records.decide_about_key(path, &first, "one", true);
+        records.decide_about_key(path, &first, "two", false);
+        let decisions = ["one", "two", "three"].map(|provider| records.key_decision(path, &first, provider));
+        assert_eq!(decisions, [Some(true), Some(false), None]);
+        assert_eq!(records.key_decision(path, &second, "one"), None, "the code changed");
+        records.forget_below(Path::new("/x"));
+        assert_eq!(records.key_decision(path, &first, "one"), None);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl RequestMessage for Value {
 }
 
 /// A message, and the entry that it comes from, if any.
-type SourcedMessage<M> = (Option<Seq>, M);
+pub type SourcedMessage<M> = (Option<Seq>, M);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -105,12 +105,22 @@ impl SessionTree {
         builder: RequestBuilder<M>,
         markers: impl FnOnce(&mut dyn Iterator<Item = &M>) -> bool,
     ) -> ContextRequest<M> {
-        let mut repairs = Repairs::default();
         let (plan, messages) = builder.finish();
+        self.request_from_messages(&plan, messages, markers)
+    }
+
+    /// Builds the request from the messages of a context, in the form that is sent: pairs calls with results, and adds markers.
+    pub fn request_from_messages<M: RequestMessage>(
+        &self,
+        plan: &ContextPlan,
+        messages: Vec<SourcedMessage<M>>,
+        markers: impl FnOnce(&mut dyn Iterator<Item = &M>) -> bool,
+    ) -> ContextRequest<M> {
+        let mut repairs = Repairs::default();
         let markers = markers(&mut messages.iter().map(|(_, message)| message));
         let mut paired = pair_calls_with_results(messages, &mut repairs);
         if markers {
-            self.add_checkpoint_markers(&plan, &mut paired);
+            self.add_checkpoint_markers(plan, &mut paired);
         }
         ContextRequest { messages: paired.into_iter().map(|(_, message)| message).collect(), repairs }
     }
@@ -146,8 +156,7 @@ fn content_blocks_mut(message: &mut Value) -> &mut Vec<Value> {
 }
 
 /// Converts a message of the context to the form that is sent. `None` if it is not sent.
-pub(crate) fn to_request_message(message: &[u8]) -> Option<Value> {
-    let mut message = parse_message(message)?;
+pub fn to_request_message(mut message: Value) -> Option<Value> {
     let role = message["role"].as_str()?.to_owned();
     let timestamp = message["timestamp"].take();
     let user = |text: String| {
@@ -181,11 +190,11 @@ pub(crate) fn to_request_message(message: &[u8]) -> Option<Value> {
 /// Converts a message of the context to the form that is sent, in the representation of the caller.
 fn read_message<M: RequestMessage>(message: &[u8]) -> Option<M> {
     let read = M::read(RawJson::from_valid(message));
-    read.or_else(|| to_request_message(message).and_then(M::from_json))
+    read.or_else(|| parse_message(message).and_then(to_request_message).and_then(M::from_json))
 }
 
 /// Parses JSON that may contain lone surrogates, which `serde_json` and models reject.
-fn parse_message(message: &[u8]) -> Option<Value> {
+pub fn parse_message(message: &[u8]) -> Option<Value> {
     serde_json::from_slice(message).ok().or_else(|| {
         let text = without_lone_surrogates(&String::from_utf8_lossy(message));
         if nesting_depth(text.as_bytes()) > MAX_NESTING {

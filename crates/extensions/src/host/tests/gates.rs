@@ -2,6 +2,7 @@
 
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{ClientCommand, CommandReply, MoveCommand};
+use osier_tools::user_bash::UserCommand;
 use serde_json::json;
 
 use super::TestSession;
@@ -55,6 +56,31 @@ async fn the_context_is_edited_for_one_request_and_nothing_is_stored() {
     assert_eq!(session.request_texts(), ["added"]);
     let entries = serde_json::to_string(&session.entries().await).unwrap();
     assert!(entries.contains("hello") && !entries.contains("added"), "{entries}");
+}
+
+#[tokio::test]
+async fn handlers_of_the_context_get_and_return_messages_in_their_own_roles() {
+    let source = r#"export default (pi) => {
+        pi.registerCommand("plan", { handler: async () => pi.sendMessage({ customType: "plan", content: "[PLAN]", display: false, details: { steps: 1 } }) });
+        pi.on("context", (event) => ({ messages: event.messages.filter((message) => message.customType !== "plan") }));
+        pi.on("context", (event, ctx) => {
+            const shown = event.messages.map(({ role, customType, command, details }) => [role, customType ?? command, details?.steps].join(" "));
+            return { messages: [...event.messages, { role: "custom", customType: "seen", content: shown.join(), display: false }] };
+        });
+    };"#;
+    let other = r#"export default (pi) => {
+        pi.registerCommand("goal", { handler: async () => pi.sendMessage({ customType: "goal", content: "[GOAL]", display: false, details: { steps: 2 } }) });
+    };"#;
+    let mut session = TestSession::new(&[source, other], [ScriptedTurn::reply("yes")]).await;
+    session.send("/plan").await;
+    session.send("/goal").await;
+    let command = UserCommand { command: "echo hi".to_owned(), exclude_from_context: false };
+    session.client_send(ClientCommand::RunShell(command)).await;
+    session.turn("hello").await;
+    let texts = session.request_texts();
+    assert_eq!(texts[0], "[GOAL]");
+    assert!(texts[1].starts_with("The user ran `echo hi`"), "{texts:?}");
+    assert_eq!(texts[2..], ["hello", "custom goal 2,bashExecution echo hi ,user  "]);
 }
 
 #[tokio::test]

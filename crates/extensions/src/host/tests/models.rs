@@ -31,6 +31,21 @@ async fn a_model_is_described() {
     assert_eq!(session.notified().await, r#"["string","string",true,"number",false,true]"#);
 }
 
+#[tokio::test]
+async fn a_model_without_a_key_is_found_but_not_available() {
+    let source = "export default (pi) => pi.registerCommand('show', { handler: async (text, { modelRegistry: models, ui }) => {
+            const { provider, id } = models.getAll().find(({ provider }) => provider === 'anthropic');
+            const found = models.find(provider, id);
+            const isAvailable = models.getAvailable().some((model) => model.provider === provider);
+            const { ok } = await models.getApiKeyAndHeaders(found);
+            ui.notify(JSON.stringify([found.id === id, found.baseUrl, isAvailable, models.hasConfiguredAuth(found), models.isUsingOAuth(found), ok]));
+        } });";
+    let mut session = TestSession::new(&[source], []).await;
+    session.send("/show").await;
+    let expected = r#"[true,"https://api.anthropic.com",false,false,false,false]"#;
+    assert_eq!(session.notified().await, expected);
+}
+
 /// A provider whose extension streams the replies.
 const STREAMING: &str = "import { createAssistantMessageEventStream } from '@earendil-works/pi-ai';
     export default (pi) => pi.registerProvider('mine', {

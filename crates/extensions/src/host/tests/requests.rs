@@ -10,7 +10,7 @@ const REPLY: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"h
     data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// Answers one request. Returns the URL, and the headers and the body of the request as soon as it has come.
-fn start_server() -> (String, std::thread::JoinHandle<String>) {
+pub(super) fn start_server() -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
@@ -67,6 +67,23 @@ async fn a_key_is_a_text_a_variable_or_the_output_of_a_command() {
         let (head, _) = headers_of_turn(key, "").await;
         let expected = format!("authorization: bearer {}", sent.to_lowercase());
         assert!(head.contains(&expected), "{key}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_has_a_url_and_headers_of_its_own() {
+    let (url, served) = start_server();
+    let source = format!(
+        "export default (pi) => pi.registerProvider('local', {{ baseUrl: 'http://127.0.0.1:1', apiKey: 'k1', api: 'openai-completions',
+            headers: {{ 'x-own': 'provider', 'x-both': 'provider' }},
+            models: [{{ id: 'other' }}, {{ id: 'm', baseUrl: '{url}', headers: {{ 'x-both': 'model' }} }}] }});"
+    );
+    let mut session = TestSession::new(&[&source], []).await;
+    session.client_send(ClientCommand::SetModel { model: "local/m".to_owned() }).await;
+    session.turn("hello").await;
+    let head = served.join().unwrap();
+    for line in ["authorization: bearer k1", "x-own: provider", "x-both: model"] {
+        assert!(head.contains(line), "{line}: {head}");
     }
 }
 

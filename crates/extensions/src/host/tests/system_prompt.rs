@@ -40,6 +40,53 @@ async fn a_handler_adds_a_section_to_the_system_prompt() {
 }
 
 #[tokio::test]
+async fn handlers_change_what_the_system_prompt_is_made_of() {
+    let source = "
+        export default (pi) => {
+            pi.on('before_agent_start', ({ prompt, systemPromptOptions: options }) => {
+                if (prompt === 'force') options.forceSystemPrompt = 'Only this.';
+                if (prompt !== 'change') return;
+                options.promptGuidelines.push('Be kind.');
+                options.contextFiles.push({ path: '/notes.md', content: 'Use tabs.' });
+                options.skills.push({ name: 'dig', description: 'Digs', filePath: '/dig/SKILL.md' });
+                options.appendSystemPrompt = 'More.';
+                options.selectedTools = options.selectedTools.filter((name) => name === 'read');
+            });
+            pi.on('before_agent_start', ({ prompt, systemPrompt, systemPromptOptions: { promptGuidelines } }, ctx) => {
+                ctx.ui.notify(`${prompt}: ${promptGuidelines} ${systemPrompt.includes('Use tabs.')}`);
+            });
+        }";
+    let turns = ["a", "b", "c"].map(ScriptedTurn::reply);
+    let mut session = TestSession::new(&[source], turns).await;
+    for (prompt, seen) in
+        [("change", "change: Be kind. true"), ("nothing", "nothing:  false"), ("force", "force:  false")]
+    {
+        session.send(prompt).await;
+        assert_eq!(session.notified().await, seen);
+        session.turn_ended().await;
+    }
+    let requests = session.model.requests();
+    for text in ["- Be kind.", "## /notes.md\n\nUse tabs.", "- dig: Digs (/dig/SKILL.md)", "More."] {
+        assert!(requests[0].system.contains(text), "{text}: {}", requests[0].system);
+        assert!(!requests[1].system.contains(text), "{text}: {}", requests[1].system);
+    }
+    let names = |number: usize| requests[number].tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>();
+    assert_eq!(names(0), ["read"]);
+    assert!(names(1).len() > 3, "the choice was for one turn: {:?}", names(1));
+    assert_eq!(requests[2].system, "Only this.");
+}
+
+#[tokio::test]
+async fn a_tool_chosen_before_a_turn_counts_for_it() {
+    let source = "
+        export default (pi) => pi.on('before_agent_start', () => pi.setActiveTools(['read']));";
+    let mut session = TestSession::new(&[source], [ScriptedTurn::reply("a")]).await;
+    session.turn("go").await;
+    let tools = session.model.requests()[0].tools.clone();
+    assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["read"]);
+}
+
+#[tokio::test]
 async fn a_tool_that_terminates_ends_the_turn() {
     let source = "
         export default (pi) => pi.registerTool({ name: 'finish', description: '', parameters: {},

@@ -67,7 +67,8 @@ impl<M: RequestMessage> RequestBuilder<M> {
         });
     }
 
-    pub(super) fn finish(mut self) -> (ContextPlan, Vec<SourcedMessage<M>>) {
+    /// The messages, as they are stored and edited.
+    pub fn finish(mut self) -> (ContextPlan, Vec<SourcedMessage<M>>) {
         if let Some((item, held)) = self.waiting_for_edit.take() {
             self.add_messages(item, &held, None);
         }
