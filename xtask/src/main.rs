@@ -62,6 +62,7 @@ usage: cargo xtask TASK [OPTIONS]
                      --dir DIR      folder for the files (target/bench)
                      --osier BIN    use this binary instead of building one
   screens            update the screens in README and docs from the real program
+                     --check        instead, run the steps of every screen without drawing it
                      --png          instead, draw every screen to target/screens, and the pictures of the README
                      --only NAME    draw one screen
                      --web          instead, take pictures of the live page and of an export; those of the docs are replaced

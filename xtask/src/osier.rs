@@ -199,8 +199,21 @@ fn at_option(at: Option<&str>) -> Vec<&str> {
 
 fn build() -> Result<PathBuf> {
     println!("== cargo build --release -p osier");
+    build_with(&["--release"])
+}
+
+/// The binary that the tests of the workspace have built beside this one. Another build could need other features, and so
+/// compile everything again.
+#[cfg(test)]
+pub(crate) fn built_for_tests() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let binary = this.ancestors().nth(2).context("a test is in target/debug/deps")?.join("osier");
+    if binary.exists() { Ok(binary) } else { build_with(&[]) }
+}
+
+fn build_with(options: &[&str]) -> Result<PathBuf> {
     let mut cargo = workspace::cargo()?;
-    cargo.args(["build", "--release", "-p", "osier", "--message-format=json-render-diagnostics"]);
+    cargo.args(["build", "-p", "osier", "--message-format=json-render-diagnostics"]).args(options);
     let output = cargo.stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "cannot build osier");
     let messages = String::from_utf8(output.stdout)?;

@@ -12,7 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// A program without output for this long is stuck.
-const OUTPUT_TIMEOUT: Duration = Duration::from_secs(30);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The end of a frame (synchronized output).
 pub(crate) const FRAME_END: &[u8] = b"\x1b[?2026l";

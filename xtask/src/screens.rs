@@ -4,6 +4,7 @@ mod demo_home;
 mod gallery;
 mod pages;
 mod picture;
+mod scenes;
 mod web;
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let given = args.value("--osier")?;
     let only = args.value("--only")?;
     let is_png = args.flag("--png");
+    let is_check = args.flag("--check");
     let is_web = args.flag("--web");
     args.finish()?;
     if is_web {
@@ -22,5 +24,8 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let demo_home = DemoHome::build(given.as_deref(), folder.path())?;
+    if is_check {
+        return gallery::check(&demo_home, only.as_deref());
+    }
     if is_png { gallery::draw(&demo_home, only.as_deref()) } else { pages::update_pages(&demo_home) }
 }

@@ -10,14 +10,19 @@ mod status;
 use osier_agent::Worker;
 use osier_protocol::query::{QueryAnswer, SessionQuery};
 use osier_session::Cursor;
+use osier_store::LogVersion;
 use osier_tree::Seq;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
+use osier_tree::projection::preview::{one_line, shown_text};
 use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
 
 use crate::error::EngineError;
 use crate::operations::tree::{first_rows, tree_snapshot};
 use crate::reading::{feed_lines, resolve_place};
+
+/// The maximum length of the title of a branch.
+const MAX_TITLE_CHARS: usize = 80;
 
 /// Answers the query of a client or an extension about the session of an agent.
 pub async fn answer_query(worker: &Worker, query: SessionQuery) -> Result<QueryAnswer, EngineError> {
@@ -109,7 +114,31 @@ async fn usage(cursor: &Cursor) -> Result<UsageReport, EngineError> {
         Ok(())
     };
     cursor.session().for_each_line(state.version, &seqs, add).await?;
-    Ok(meter.report(&state.tree, at))
+    let mut report = meter.report(&state.tree, at);
+    set_branch_titles(cursor, state.version, &mut report).await?;
+    Ok(report)
+}
+
+/// Reads the titles of the branches without a label.
+async fn set_branch_titles(
+    cursor: &Cursor,
+    version: LogVersion,
+    report: &mut UsageReport,
+) -> Result<(), EngineError> {
+    let untitled = report.branches.iter_mut().filter(|branch| branch.title.is_empty());
+    let mut untitled: Vec<(Seq, &mut String)> =
+        untitled.filter_map(|branch| Some((branch.title_entry?, &mut branch.title))).collect();
+    untitled.sort_unstable_by_key(|(seq, _)| *seq);
+    let seqs: Vec<Seq> = untitled.iter().map(|(seq, _)| *seq).collect();
+    let set_title = |seq: Seq, line: &[u8]| -> Result<(), EngineError> {
+        if let Ok(entry) = parse_entry(line)
+            && let Ok(at) = untitled.binary_search_by_key(&seq, |(seq, _)| *seq)
+        {
+            *untitled[at].1 = one_line(&shown_text(&entry), MAX_TITLE_CHARS);
+        }
+        Ok(())
+    };
+    cursor.session().for_each_line(version, &seqs, set_title).await
 }
 
 async fn compare(cursor: &Cursor, left: &str, right: &str) -> Result<Comparison, EngineError> {

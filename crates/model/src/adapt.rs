@@ -70,14 +70,7 @@ impl ToolOutput<'_> {
     }
 }
 
-/// Adapts the messages of a request to its model.
-pub(crate) fn adapt_turns(request: &Request) -> Vec<ApiTurn<'_>> {
-    let mut turns: Vec<ApiTurn<'_>> = Vec::with_capacity(request.messages.len());
-    for_each_turn(request, |turn| turns.push(turn));
-    turns
-}
-
-/// Passes on each turn as soon as it is complete.
+/// Adapts the messages of a request to its model. Passes on each turn as soon as it is complete.
 pub(crate) fn for_each_turn<'a>(request: &'a Request, mut each: impl FnMut(ApiTurn<'a>)) {
     let model = &*request.model;
     let calls = if model.tools { HashMap::new() } else { calls_by_id(request) };
@@ -103,6 +96,15 @@ pub(crate) fn for_each_turn<'a>(request: &'a Request, mut each: impl FnMut(ApiTu
     if !results.is_empty() {
         each(ApiTurn::ToolResults(results));
     }
+}
+
+/// The last assistant message, if there is one that is not empty.
+pub(crate) fn last_reply(request: &Request) -> Option<Vec<AssistantPart<'_>>> {
+    let mut replies = request.messages.iter().rev().filter_map(|message| match message {
+        Message::Assistant(reply) => Some(assistant_parts(reply, &request.model)),
+        _ => None,
+    });
+    replies.find(|parts| !parts.is_empty())
 }
 
 impl ApiTurn<'_> {
@@ -232,7 +234,8 @@ mod tests {
 
     fn check(model: ModelInfo, messages: Value, expected: Expect) {
         let request = Request::new(Arc::new(model), serde_json::from_value(messages).unwrap());
-        let text: String = adapt_turns(&request).iter().map(|turn| format!("{turn:?}\n")).collect();
+        let mut text = String::new();
+        for_each_turn(&request, |turn| text += &format!("{turn:?}\n"));
         expected.assert_eq(&text);
     }
 

@@ -60,7 +60,7 @@ pub use usage::{Cost, Price, PriceTier, TokenUsage};
 
 /// The body of a request, byte for byte as it is sent. `None` for models without a wire protocol.
 pub fn body_text(request: &Request) -> Option<String> {
-    Some(api::build_request(request)?.body.into_text())
+    Some(api::build_request(request)?.body)
 }
 
 /// The body of a request as a JSON value. `None` for models without a wire protocol.

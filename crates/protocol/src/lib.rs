@@ -74,7 +74,7 @@ pub use osier_tools::{
     ProposedChange, ResultDetails, Todo, TodoStatus, ToolCall, is_hidden, visible, visible_line,
 };
 pub use osier_tree::projection::card::Card;
-pub use osier_tree::projection::preview::{one_line, sanitize};
+pub use osier_tree::projection::preview::{one_line, sanitize, without_markdown};
 pub use osier_tree::projection::{compare, entry_view, outline, subagents, usage};
 pub use osier_tree::summary::without_file_lists;
 pub use osier_tree::tokens::TokenCount;

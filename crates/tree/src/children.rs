@@ -1,12 +1,14 @@
 //! The children of each entry. Built on first use.
 
+use std::ops::Range;
+
 use crate::entry::flag;
 use crate::heads::{Heads, Seq};
 
 /// The children of each entry, oldest first, and the roots in log order.
 #[derive(Debug)]
 pub struct Children {
-    /// The start of each entry's children in `list`; the roots come last.
+    /// The start of each entry's children in `list` is one further than the entry; the roots come last.
     start: Vec<u32>,
     list: Vec<Seq>,
 }
@@ -16,27 +18,31 @@ impl Children {
         let roots = heads.len();
         let slot = |parent: Option<Seq>| parent.map_or(roots, Seq::index);
         let current = || heads.iter().filter(|(_, head)| !head.has_flag(flag::SUPERSEDED));
-        let mut start = vec![0u32; roots + 2];
+        let mut start = vec![0u32; roots + 3];
         for (_, head) in current() {
             start[slot(head.parent) + 1] += 1;
         }
         for at in 1..start.len() {
             start[at] += start[at - 1];
         }
-        let mut next = start.clone();
-        let mut list = vec![Seq::new(0); start[roots + 1] as usize];
-        for (seq, head) in current() {
-            let at = &mut next[slot(head.parent)];
-            list[*at as usize] = seq;
-            *at += 1;
-        }
-        for parent in 0..roots {
-            let siblings = &mut list[start[parent] as usize..start[parent + 1] as usize];
-            if siblings.len() > 1 {
-                siblings.sort_by_key(|seq| heads.get(*seq).time);
+        // These are the ends. Each becomes a start while the children are added, the last one first.
+        let mut list = vec![Seq::new(0); start[roots + 2] as usize];
+        for seq in (0..roots).rev().map(Seq::new) {
+            let head = heads.get(seq);
+            if !head.has_flag(flag::SUPERSEDED) {
+                let at = &mut start[slot(head.parent) + 1];
+                *at -= 1;
+                list[*at as usize] = seq;
             }
         }
-        Children { start, list }
+        let mut children = Children { start, list };
+        for parent in 0..roots {
+            let siblings = children.range(parent);
+            if siblings.len() > 1 {
+                children.list[siblings].sort_by_key(|seq| heads.get(*seq).time);
+            }
+        }
+        children
     }
 
     pub fn of_entry(&self, seq: Seq) -> &[Seq] {
@@ -44,7 +50,7 @@ impl Children {
     }
 
     pub fn roots(&self) -> &[Seq] {
-        self.slice(self.start.len() - 2)
+        self.slice(self.start.len() - 3)
     }
 
     /// The children of an entry, or the roots for `None`.
@@ -53,6 +59,10 @@ impl Children {
     }
 
     fn slice(&self, at: usize) -> &[Seq] {
-        &self.list[self.start[at] as usize..self.start[at + 1] as usize]
+        &self.list[self.range(at)]
+    }
+
+    fn range(&self, at: usize) -> Range<usize> {
+        self.start[at + 1] as usize..self.start[at + 2] as usize
     }
 }

@@ -33,14 +33,16 @@ impl<'a> DiffCode<'a> {
 /// The rows of a diff for this many columns.
 pub(crate) fn diff_lines(diff: &str, columns: usize, code: DiffCode<'_>) -> Vec<Line> {
     let diff = sanitize(diff);
-    let rows = parse_rows(diff.trim_end_matches('\n'));
-    match rows.iter().any(|row| row.kind == RowKind::Removed) && columns >= MIN_SIDE_BY_SIDE_COLUMNS {
-        true => side_by_side(&rows, columns, code),
-        false => draw_rows(&rows, &colored_texts(&rows, code))
-            .iter()
-            .flat_map(|line| wrap_row(line, columns))
-            .collect(),
-    }
+    let diff = diff.trim_end_matches('\n');
+    wide_diff_lines(diff, columns, code)
+        .unwrap_or_else(|| diff_rows(diff, code).iter().flat_map(|line| wrap_row(line, columns)).collect())
+}
+
+/// The old and the new text side by side, if there are enough columns and old text.
+pub(crate) fn wide_diff_lines(diff: &str, columns: usize, code: DiffCode<'_>) -> Option<Vec<Line>> {
+    let rows = parse_rows(diff);
+    let is_wide = columns >= MIN_SIDE_BY_SIDE_COLUMNS && rows.iter().any(|row| row.kind == RowKind::Removed);
+    is_wide.then(|| side_by_side(&rows, columns, code))
 }
 
 /// The rows of a diff, one per line of it, not wrapped.
@@ -49,15 +51,10 @@ pub(crate) fn diff_rows(diff: &str, code: DiffCode<'_>) -> Vec<Line> {
     draw_rows(&rows, &colored_texts(&rows, code))
 }
 
-/// A line of a diff without numbers, colored by its first character.
-pub(crate) fn diff_line(line: &str) -> Line {
-    let role = match line.as_bytes().first() {
-        Some(b'+') => ColorRole::Added,
-        Some(b'-') => ColorRole::Removed,
-        Some(b'@') => ColorRole::Accent,
-        _ => ColorRole::Dim,
-    };
-    Line::styled(role, line)
+/// The rows of a part of a diff, such as a model writes one: its line numbers are guesses, so none are shown.
+pub(crate) fn unnumbered_diff_rows(diff: &str) -> Vec<Line> {
+    let rows: Vec<DiffRow<'_>> = diff.split('\n').map(DiffRow::unnumbered).collect();
+    draw_rows(&rows, &colored_texts(&rows, DiffCode::default()))
 }
 
 fn draw_rows(rows: &[DiffRow<'_>], texts: &[Line]) -> Vec<Line> {
@@ -104,7 +101,10 @@ fn colored_texts(rows: &[DiffRow<'_>], code: DiffCode<'_>) -> Vec<Line> {
 /// A row: its number, its sign and its text. `words` are the parts of the text with whether they changed.
 fn draw_row(row: &DiffRow<'_>, digits: usize, words: &[(bool, &str)], text: Line) -> Line {
     let number = row.number.map(|number| number.to_string()).unwrap_or_default();
-    let mut line = Line::styled(ColorRole::Dim, &format!("{number:>digits$} "));
+    let mut line = match digits {
+        0 => Line::new(),
+        _ => Line::styled(ColorRole::Dim, &format!("{number:>digits$} ")),
+    };
     let (sign, role, background, word) = match row.kind {
         RowKind::Added => ("+", ColorRole::Added, ColorRole::AddedBg, ColorRole::AddedWordBg),
         RowKind::Removed => ("-", ColorRole::Removed, ColorRole::RemovedBg, ColorRole::RemovedWordBg),
@@ -177,7 +177,7 @@ fn side_by_side(rows: &[DiffRow<'_>], columns: usize, code: DiffCode<'_>) -> Vec
                 at += 1;
             }
             RowKind::Note => {
-                lines.push(drawn[at].clone());
+                lines.extend(wrap_row(&drawn[at], columns));
                 at += 1;
             }
             RowKind::Context => {

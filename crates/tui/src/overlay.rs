@@ -84,6 +84,8 @@ pub(crate) enum OverlayOutcome {
 #[derive(Debug)]
 pub(crate) enum OverlayEvent<'a> {
     Tree(&'a TreeSnapshot),
+    /// The tree could not be read.
+    TreeFailed,
     Sessions(&'a [Card]),
     /// The search matched the session of this card; `None`: the search is complete.
     SearchHit(Option<SearchHit>),

@@ -66,7 +66,8 @@ pub(crate) fn usage_lines(report: &UsageReport, columns: usize) -> Vec<Line> {
         }
         let word = if requests == 1 { "request" } else { "requests" };
         let usage = format!("{tokens:>9} tokens  {requests:>4} {word:<8}  {cost}");
-        let name = Line::styled(ColorRole::Text, &format!("  {:<28}", one_line(name, 28)));
+        let name =
+            Line::styled(ColorRole::Text, &format!("  {:<NAME_COLUMNS$}", one_line(name, NAME_COLUMNS)));
         lines.push(name.with(ColorRole::Dim, &usage).truncate(columns));
     };
     row("session", &report.session);
@@ -79,10 +80,17 @@ pub(crate) fn usage_lines(report: &UsageReport, columns: usize) -> Vec<Line> {
     }
     for branch in &report.branches {
         let active = if branch.active { " (current)" } else { "" };
-        row(&format!("branch to {}{active}", branch.tip), &branch.usage);
+        let title = match branch.title.as_str() {
+            "" => format!("branch to {}", branch.tip),
+            title => format!("branch {title}"),
+        };
+        row(&(one_line(&title, NAME_COLUMNS.saturating_sub(active.len())) + active), &branch.usage);
     }
     lines
 }
+
+/// The columns of the first column of the usage table.
+const NAME_COLUMNS: usize = 28;
 
 /// The agents that tasks can name, and the tasks of the session with their sessions.
 pub(crate) fn agent_lines(
@@ -327,6 +335,8 @@ fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use osier_protocol::usage::BranchUsage;
+
     use super::*;
     use crate::text::plain;
 
@@ -444,6 +454,21 @@ mod tests {
             models: Vec::new(),
             branches: Vec::new(),
         }
+    }
+
+    #[test]
+    fn branches_have_titles() {
+        let branch = |title: &str, active| BranchUsage {
+            tip: "0000000d".to_owned(),
+            active,
+            title: title.to_owned(),
+            ..BranchUsage::default()
+        };
+        let branches =
+            vec![branch("[good]", false), branch("count the words of every file", true), branch("", false)];
+        let text = crate::text::plain(&usage_lines(&UsageReport { branches, ..usage_report() }, 80));
+        let names: Vec<&str> = text.lines().rev().take(3).map(|line| line[2..30].trim_end()).collect();
+        assert_eq!(names, ["branch to 0000000d", "branch count the w (current)", "branch [good]"]);
     }
 
     #[test]

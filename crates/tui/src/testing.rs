@@ -180,7 +180,7 @@ impl Harness {
         self.press("enter");
     }
 
-    fn key(&mut self, key: Key) {
+    pub(crate) fn key(&mut self, key: Key) {
         self.update(Msg::Input(Input::Key(key)));
     }
 

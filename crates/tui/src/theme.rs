@@ -352,6 +352,6 @@ mod tests {
             assert!(begun.iter().all(|code| code == "\x1b[7m"), "{begun:?}");
         }
         let many = Theme::dark().with_color_depth(ColorDepth::Palette256);
-        assert_eq!(many.style_start(selected(ColorRole::Dim)), "\x1b[38;5;247;48;5;236m");
+        assert_eq!(many.style_start(selected(ColorRole::Dim)), "\x1b[38;5;248;48;5;236m");
     }
 }

@@ -144,7 +144,7 @@ fn apply(state: &mut UiState, msg: Msg) -> Vec<Action> {
         Msg::TreeFailed(error) => {
             state.tree_request = None;
             show_error(state, &error);
-            Vec::new()
+            notify_overlays(state, &OverlayEvent::TreeFailed)
         }
         Msg::Timer => {
             let mut actions = extension_editor::release_keys(state);
@@ -336,8 +336,12 @@ pub(crate) fn update_context_usage(state: &mut UiState, entry: &EntryView) {
     }
 }
 
-/// Requests the tree, for the tree view or for the fork dialog.
+/// Requests the tree, for the tree view or for the fork dialog, unless it is being read for that already.
 pub(crate) fn request_tree(state: &mut UiState, fork: bool) -> Vec<Action> {
+    let is_same = |request: &TreeRequest| request.fork == fork && request.entry.is_none();
+    if state.tree_request.as_ref().is_some_and(is_same) {
+        return Vec::new();
+    }
     state.tree_request = Some(TreeRequest { fork, entry: None, since: state.now });
     match fork {
         true => vec![Action::ReadTree],

@@ -18,6 +18,9 @@ use crate::osier::Osier;
 /// A word that is in every session, and one that is in none.
 const COMMON_WORD: &str = "parser";
 const ABSENT_WORD: &str = "quixotic";
+/// The signatures of texts help little with these.
+const PATTERN: &str = "re:quixot[ai]c";
+const TWO_LETTERS: &str = "qz";
 
 /// What a row may cost.
 struct Goal {
@@ -67,6 +70,8 @@ fn many_sessions(bench: &Bench) -> Result<Vec<BenchRow>> {
         bench.scale_row("list", &size, &osier, &files, &list, Goal { cold_ms: Some(1_000.0), ..NO_GOAL }),
         bench.scale_row("list --search, in none", &size, &osier, &files, &search(ABSENT_WORD), warm(300.0)),
         bench.scale_row("list --search, in all", &size, &osier, &files, &search(COMMON_WORD), warm(300.0)),
+        bench.scale_row("list --search, re:", &size, &osier, &files, &search(PATTERN), warm(300.0)),
+        bench.scale_row("list --search, 2 letters", &size, &osier, &files, &search(TWO_LETTERS), warm(300.0)),
         bench.scale_row("search with lines", &size, &osier, &files, &hits, warm(300.0)),
     ])
 }

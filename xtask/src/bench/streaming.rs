@@ -51,7 +51,7 @@ impl Bench {
         let (mut first, mut later) = (f64::INFINITY, Vec::new());
         for _ in 0..self.rounds {
             let (port, server) = StreamServer::start()?;
-            let (_, command) = self.prompt_command(port, file)?;
+            let (_, command) = self.prompt_command(port, "openai-completions", file)?;
             let mut child = StreamedProcess::start(command().arg("--no-tools"))?;
             server.wait_for_request()?;
             std::thread::sleep(SETTLE_TIME);
@@ -86,7 +86,7 @@ impl Bench {
         for _ in 0..self.rounds {
             let cpu = |pieces: usize| -> Result<f64> {
                 let (port, server) = StreamServer::start()?;
-                let (_, command) = self.prompt_command(port, file)?;
+                let (_, command) = self.prompt_command(port, "openai-completions", file)?;
                 let sender = std::thread::spawn(move || -> Result<()> {
                     server.wait_for_request()?;
                     (0..pieces).try_for_each(|_| server.send(&piece("word ")))?;
@@ -107,7 +107,7 @@ impl Bench {
     /// Memory while waiting for the model.
     fn fill_idle(&self, row: &mut BenchRow, file: &Path) -> Result<()> {
         let (port, server) = StreamServer::start()?;
-        let (_, command) = self.prompt_command(port, file)?;
+        let (_, command) = self.prompt_command(port, "openai-completions", file)?;
         let child = StreamedProcess::start(&mut command())?;
         server.wait_for_request()?;
         std::thread::sleep(SETTLE_TIME);

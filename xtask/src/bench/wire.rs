@@ -16,9 +16,46 @@ use super::content::{START, WordPool, entry_id, iso, session_id};
 use super::table::BenchRow;
 use crate::rng::Rng;
 
-/// The response of a chat server with one word.
-const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\n\
-                      data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+/// A protocol, and the events of an answer with one word.
+type Protocol = (&'static str, &'static [&'static str]);
+
+const COMPLETIONS: Protocol = (
+    "openai-completions",
+    &[
+        r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"yes"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ],
+);
+const OTHER_PROTOCOLS: [Protocol; 3] = [
+    (
+        "anthropic-messages",
+        &[
+            r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"yes"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#,
+            r#"{"type":"message_stop"}"#,
+        ],
+    ),
+    (
+        "openai-responses",
+        &[
+            r#"{"type":"response.created","response":{"id":"r"}}"#,
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"i","role":"assistant","content":[]}}"#,
+            r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"yes"}"#,
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"i","role":"assistant","content":[{"type":"output_text","text":"yes"}]}}"#,
+            r#"{"type":"response.completed","response":{"id":"r","status":"completed","usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}}"#,
+        ],
+    ),
+    (
+        "google-generative-ai",
+        &[
+            r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"yes"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}"#,
+        ],
+    ),
+];
 
 /// With fewer messages, starting the agent costs more than the request.
 const COMPARED_MESSAGES: usize = 50_000;
@@ -31,20 +68,24 @@ pub(super) struct ReceivedRequest {
 }
 
 pub(super) fn rows(bench: &Bench) -> Vec<BenchRow> {
-    [10, 1_000, 50_000].map(|messages| bench.prompt(messages)).into()
+    let mut rows: Vec<BenchRow> =
+        [10, 1_000, COMPARED_MESSAGES].map(|messages| bench.prompt(messages, COMPLETIONS)).into();
+    rows.extend(OTHER_PROTOCOLS.map(|protocol| bench.prompt(COMPARED_MESSAGES, protocol)));
+    rows
 }
 
 impl Bench {
-    fn prompt(&self, messages: usize) -> BenchRow {
-        let mut row = BenchRow::new("prompt to wire", &format!("{messages} messages"));
-        let result = self.fill_prompt(&mut row, messages);
+    fn prompt(&self, messages: usize, protocol: Protocol) -> BenchRow {
+        let mut row =
+            BenchRow::new(&format!("prompt to wire, {}", protocol.0), &format!("{messages} messages"));
+        let result = self.fill_prompt(&mut row, messages, protocol);
         row.with_result(result)
     }
 
-    fn fill_prompt(&self, row: &mut BenchRow, messages: usize) -> Result<()> {
-        let (port, requests) = start_server()?;
+    fn fill_prompt(&self, row: &mut BenchRow, messages: usize, (api, events): Protocol) -> Result<()> {
+        let (port, requests) = start_server(events)?;
         let file = write_linear_session(&self.dir, messages)?;
-        let (home, command) = self.prompt_command(port, &file)?;
+        let (home, command) = self.prompt_command(port, api, &file)?;
         let mut best = (f64::INFINITY, f64::INFINITY, 0);
         for _ in 0..self.rounds {
             let _ = std::fs::remove_dir_all(home.join("cache"));
@@ -99,11 +140,16 @@ impl Bench {
 
     /// A command that sends a prompt on a session to a server at this port, and the home folder that
     /// configures the server.
-    pub(super) fn prompt_command(&self, port: u16, file: &Path) -> Result<(PathBuf, impl Fn() -> Command)> {
+    pub(super) fn prompt_command(
+        &self,
+        port: u16,
+        api: &str,
+        file: &Path,
+    ) -> Result<(PathBuf, impl Fn() -> Command)> {
         let home = self.dir.join("wire-home");
         std::fs::create_dir_all(&home)?;
         let config = format!(
-            "[providers.bench]\napi = \"openai-completions\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
+            "[providers.bench]\napi = \"{api}\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
              [[providers.bench.models]]\nid = \"echo\"\ncontext_window = 1000000000\n"
         );
         std::fs::write(home.join("config.toml"), config)?;
@@ -152,25 +198,26 @@ fn write_linear_session(dir: &Path, messages: usize) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn start_server() -> Result<(u16, Receiver<ReceivedRequest>)> {
+fn start_server(events: &[&str]) -> Result<(u16, Receiver<ReceivedRequest>)> {
+    let response: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let (sender, requests) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let _ = answer(stream, &sender);
+            let _ = answer(stream, &response, &sender);
         }
     });
     Ok((port, requests))
 }
 
-fn answer(mut stream: TcpStream, received: &Sender<ReceivedRequest>) -> Result<()> {
+fn answer(mut stream: TcpStream, response: &str, received: &Sender<ReceivedRequest>) -> Result<()> {
     // Send this first: after the response, the process may end and the test reads the channel.
     received.send(read_request(&stream)?)?;
     write!(
         stream,
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{ANSWER}",
-        ANSWER.len()
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{response}",
+        response.len()
     )?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::scenes::{self, Scene};
 use crate::osier::Osier;
 use crate::pty::Pty;
 
@@ -25,9 +26,6 @@ const MAX_SETTLE_TIME: Duration = Duration::from_secs(4);
 /// A session with many kinds of content: headings, code, tables, diffs, CJK, emoji and several generations of branches.
 const SHOWCASE: &str = include_str!("showcase.jsonl");
 
-/// The lines of the showcase up to the first changed file.
-const CHANGE_LINES: usize = 7;
-
 /// More colors than anyone counts.
 pub(super) const TRUE_COLOR: u16 = u16::MAX;
 
@@ -44,12 +42,12 @@ pub(super) struct DemoHome {
     osier: Osier,
     home: PathBuf,
     project: PathBuf,
+    /// The first line of a session's file.
+    header: String,
     /// The first digits of the demo session's id.
     pub(super) demo: String,
     /// The file of the showcase session.
     pub(super) showcase: String,
-    /// The file of a session that ends with a changed file.
-    pub(super) changes: String,
 }
 
 impl DemoHome {
@@ -66,14 +64,18 @@ impl DemoHome {
         let showcase = home.join("showcase.jsonl");
         std::fs::write(&showcase, format!("{header}\n{SHOWCASE}"))?;
         let osier = Osier::new(given, home.join(".osier"))?;
-        let changes = home.join("changes.jsonl");
-        let first: String = SHOWCASE.lines().take(CHANGE_LINES).map(|line| format!("{line}\n")).collect();
-        std::fs::write(&changes, format!("{header}\n{first}"))?;
-        let (showcase, changes) = (showcase.display().to_string(), changes.display().to_string());
-        let mut demo_home = Self { osier, home, project, demo: String::new(), showcase, changes };
+        let showcase = showcase.display().to_string();
+        let mut demo_home = Self { osier, home, project, header, demo: String::new(), showcase };
         let made = demo_home.command().args(["demo", "--quiet"]).output()?;
         demo_home.demo = String::from_utf8(made.stdout)?.trim().chars().take(ID_DIGITS).collect();
         Ok(demo_home)
+    }
+
+    /// Writes the file of a scene, as it is at the beginning. Returns its path.
+    pub(super) fn scene_file(&self, scene: Scene) -> Result<String> {
+        let file = self.home.join("scene.jsonl");
+        std::fs::write(&file, format!("{}\n{}", self.header, scenes::lines(scene)))?;
+        Ok(file.display().to_string())
     }
 
     fn command(&self) -> Command {
@@ -87,6 +89,21 @@ impl DemoHome {
 
     /// Starts the program, presses keys, and waits until the screen is complete.
     pub(super) fn capture(
+        &self,
+        args: &[&str],
+        size: (u16, u16),
+        terminal: &TerminalKind,
+        steps: &[(&str, &str)],
+    ) -> Result<Pty> {
+        let mut pty = self.run_steps(args, size, terminal, steps)?;
+        // Nothing new for a while, but a spinner never stops.
+        let seen = Instant::now();
+        while seen.elapsed() < MAX_SETTLE_TIME && pty.read(SETTLE_TIME)? {}
+        Ok(pty)
+    }
+
+    /// Starts the program and presses keys, each after the text of the one before has appeared.
+    pub(super) fn run_steps(
         &self,
         args: &[&str],
         (columns, rows): (u16, u16),
@@ -110,9 +127,6 @@ impl DemoHome {
             pty.press(keys)?;
             pty.wait_for(seen)?;
         }
-        // Nothing new for a while, but a spinner never stops.
-        let seen = Instant::now();
-        while seen.elapsed() < MAX_SETTLE_TIME && pty.read(SETTLE_TIME)? {}
         Ok(pty)
     }
 

@@ -150,6 +150,9 @@ impl Fonts {
         color: [u8; 3],
     ) {
         let Some(ch) = text.chars().next().filter(|ch| *ch != ' ') else { return };
+        if let Some(arms) = round_corner(ch) {
+            return draw_round_corner(picture, origin, arms, color);
+        }
         if let Some(lines) = box_lines(ch) {
             return draw_box(picture, origin, lines, color);
         }
@@ -247,10 +250,10 @@ fn box_lines(ch: char) -> Option<[bool; 4]> {
     let arms = match ch {
         '─' => "lr",
         '│' => "ud",
-        '┌' | '╭' => "rd",
-        '┐' | '╮' => "ld",
-        '└' | '╰' => "ru",
-        '┘' | '╯' => "lu",
+        '┌' => "rd",
+        '┐' => "ld",
+        '└' => "ru",
+        '┘' => "lu",
         '├' => "rud",
         '┤' => "lud",
         '┬' => "lrd",
@@ -271,6 +274,33 @@ fn draw_box(picture: &mut RgbImage, (x, y): (u32, u32), [left, right, up, down]:
     ];
     for (_, from, size) in arms.into_iter().filter(|(is_drawn, ..)| *is_drawn) {
         fill(picture, from, size, color);
+    }
+}
+
+/// The directions of the arms of a round corner: 1 for right or down, -1 for left or up.
+fn round_corner(ch: char) -> Option<(f32, f32)> {
+    match ch {
+        '╭' => Some((1.0, 1.0)),
+        '╮' => Some((-1.0, 1.0)),
+        '╰' => Some((1.0, -1.0)),
+        '╯' => Some((-1.0, -1.0)),
+        _ => None,
+    }
+}
+
+/// Draws a quarter of a circle whose ends meet the lines of the cells beside and above or below it.
+fn draw_round_corner(picture: &mut RgbImage, (x, y): (u32, u32), (across, down): (f32, f32), color: [u8; 3]) {
+    let (middle, center) = (x + CELL.0 / 2, y + CELL.1 / 2);
+    let radius = CELL.0 as f32 / 2.0;
+    let (round_x, round_y) = (middle as f32 + across * radius, center as f32 + down * radius);
+    for (px, py) in (y..y + CELL.1).flat_map(|py| (x..x + CELL.0).map(move |px| (px, py))) {
+        let (dx, dy) = (px as f32 - round_x, py as f32 - round_y);
+        // Outside the quarter only the straight rest of the vertical arm is drawn.
+        if dx * across <= 0.0 && dy * down <= 0.0 {
+            blend(picture, px, py, color, 1.0 - (dx.hypot(dy) - radius).abs());
+        } else if px == middle && dy * down > 0.0 {
+            blend(picture, px, py, color, 1.0);
+        }
     }
 }
 

@@ -5,10 +5,11 @@ mod anthropic_messages;
 mod block_tracker;
 mod error_response;
 mod google_generative_ai;
+mod messages_writer;
 mod openai_completions;
 mod openai_responses;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::ModelError;
 use crate::message::StopReason;
@@ -24,24 +25,8 @@ pub(crate) struct HttpRequest {
     /// Relative to the provider's base URL.
     pub(crate) path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: RequestBody,
-}
-
-/// A JSON object to send.
-#[derive(Debug)]
-pub(crate) enum RequestBody {
-    Fields(Map<String, Value>),
-    /// Already serialized.
-    Text(String),
-}
-
-impl RequestBody {
-    pub(crate) fn into_text(self) -> String {
-        match self {
-            RequestBody::Fields(fields) => Value::Object(fields).to_string(),
-            RequestBody::Text(text) => text,
-        }
-    }
+    /// A JSON object.
+    pub(crate) body: String,
 }
 
 /// Whether a reader expects more events.
@@ -69,7 +54,7 @@ pub(crate) fn build_request(request: &Request) -> Option<HttpRequest> {
         Api::Offline | Api::Extension | Api::Scripted => return None,
     };
     if let Some(body) = &request.body {
-        built.body = RequestBody::Text(body.to_string());
+        built.body = body.to_string();
     }
     Some(built)
 }

@@ -84,7 +84,7 @@ impl HttpAttempt {
             let edited = observer.edit_headers(plain_headers(&headers)).await;
             replace_plain_headers(&mut headers, edited).map_err(not_configured)?;
         }
-        let body = call.body.into_text();
+        let body = call.body;
         let was_long = body.len() as u64 / 4 > request.model.context_window / 2;
         let client = net.client(&provider.base_url).map_err(|error| network_error(provider, error))?;
         let sending = client.post(provider.url(&call.path)).headers(headers).body(body).send();

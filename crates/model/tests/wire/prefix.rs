@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use osier_model::{Api, Message, ModelInfo, Request, body_json};
+use osier_model::{Api, Message, ModelInfo, Request, body_text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,7 +11,9 @@ use crate::support::{APIS, tools};
 
 /// The messages in the body of a request, without cache markers.
 fn messages(request: &Request) -> Vec<Value> {
-    let mut body = body_json(request).unwrap();
+    let text = body_text(request).unwrap();
+    let mut body: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(body.to_string(), text, "a body is the text of one JSON value");
     let key = match request.model.api {
         Api::OpenaiResponses => "input",
         Api::GoogleGenerativeAi => "contents",

@@ -146,7 +146,7 @@ impl ScriptedServer {
 
     /// Waits until the client closes the connection of a hanging response.
     pub(crate) async fn client_disconnected(&self) {
-        tokio::time::timeout(Duration::from_secs(10), self.hung_up.notified())
+        tokio::time::timeout(Duration::from_secs(60), self.hung_up.notified())
             .await
             .expect("the client closes the connection");
     }

@@ -59,8 +59,8 @@ pub(crate) struct Args {
     /// Print JSON: nodes with their children; the filters do not apply
     #[arg(long)]
     json: bool,
-    /// With --json: one row per entry instead of nested nodes
-    #[arg(long, requires = "json")]
+    /// Indent only branches, whatever the setting tree_style says; with --json: one row per entry instead of nested nodes
+    #[arg(long, conflicts_with = "nested")]
     flat: bool,
 }
 
@@ -100,7 +100,11 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         search: args.search.clone(),
         order,
         show_deleted: args.deleted,
-        style: if args.nested { OutlineStyle::Nested } else { home.settings.screen.tree_style },
+        style: match (args.nested, args.flat) {
+            (true, _) => OutlineStyle::Nested,
+            (_, true) => OutlineStyle::Flat,
+            _ => home.settings.screen.tree_style,
+        },
         ..OutlineOptions::default()
     };
     let tree = home.engine.tree(&stored, at).await?;

@@ -202,7 +202,7 @@ fn usage_errors_exit_with_2_and_explain() {
         vec!["sessions"],
         vec!["sessions", "nonsense"],
         vec!["sessions", "tree"],
-        vec!["sessions", "tree", "s.jsonl", "--flat"],
+        vec!["sessions", "tree", "s.jsonl", "--flat", "--nested"],
         vec!["sessions", "tree", "s.jsonl", "--filter", "odd"],
         vec!["sessions", "list", "--search", "re:("],
         vec!["sessions", "list", "--limit", "few"],

@@ -230,6 +230,7 @@ fn the_nested_style_moves_every_generation_one_step_in_by_flag_and_by_setting() 
     assert_eq!(texts(&flat), texts(&nested), "the same rows and marks");
     std::fs::write(env.home().join("config.toml"), "tree_style = \"nested\"\n").unwrap();
     assert_eq!(env.ok("tree s.jsonl"), nested);
+    assert_eq!(env.ok("tree s.jsonl --flat"), flat);
 }
 
 #[test]

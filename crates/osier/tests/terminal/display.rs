@@ -122,3 +122,39 @@ fn escape_sequences_in_replies_and_output_do_not_reach_the_terminal() {
     }
     screen.quit();
 }
+
+#[test]
+fn the_title_of_the_window_is_the_name_of_the_session() {
+    let env = TestEnv::new();
+    let mut screen = open(&env, &[]);
+    screen.wait_for(READY);
+    screen.wait_for_bytes("\x1b]2;");
+    screen.submit("/name x");
+    screen.wait_for_bytes("\x1b]2;x · osier\x1b\\");
+    screen.quit();
+}
+
+#[test]
+fn a_turn_that_ends_in_the_background_rings_the_bell_and_notifies() {
+    const FOCUS_LOST: &str = "\x1b[O";
+    const FOCUS_GAINED: &str = "\x1b[I";
+    let server = ModelServer::new();
+    let env = server.env();
+    let config = std::fs::read_to_string(env.home().join("config.toml")).unwrap_or_default();
+    std::fs::write(env.home().join("config.toml"), format!("notify = 'desktop'\n{config}")).unwrap();
+    let mut screen = open(&env, &[]);
+    screen.wait_for(READY);
+    assert!(screen.has_printed("\x1b[?1004h"), "the terminal reports its focus");
+    screen.submit("one");
+    server.next_request().reply("first");
+    screen.wait_for("first");
+    screen.wait_gone("esc to stop");
+    assert!(!screen.has_printed("\x1b]9;"), "the window has the focus");
+    screen.press(FOCUS_LOST);
+    screen.submit("two");
+    server.next_request().reply("second");
+    screen.wait_for_bytes("\x07\x1b]9;Osier: the turn has ended (");
+    screen.wait_for("second");
+    screen.press(FOCUS_GAINED);
+    screen.quit();
+}

@@ -19,8 +19,7 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
     let (env, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
     screen.wait_for("#4");
-    screen.press(ESCAPE);
-    screen.press(ESCAPE);
+    screen.press(&ESCAPE.repeat(2));
     screen.wait_for("Session tree");
     screen.wait_for("← active");
     screen.wait_for("│ file");
@@ -41,7 +40,7 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
         │   • user: "two"
         │ › • assistant: "second"  ← active
         │ 00000004 2026-01-01 00:00  assistant: "second"
-        ╰─ ↑↓ enter select · esc cancel · L label · ctrl+u user only ───────────────────
+        ╰─ ↑↓ enter select · esc cancel · ctrl+left fold · alt+c compare · alt+u undo ──
         ~/code │ local/test · medium │ ░░░░░░░░ 110/33k │ $0.220 │ #4 │ 5e551011 │ file
     "#]]
     .assert_eq(&screen.stable_text(&env));

@@ -152,6 +152,20 @@ impl Screen {
         }
     }
 
+    /// Reads until the program has printed these bytes.
+    #[track_caller]
+    pub(crate) fn wait_for_bytes(&mut self, wanted: &str) {
+        let deadline = Instant::now() + TIMEOUT;
+        while !self.has_printed(wanted) {
+            let is_late = !self.read(deadline.saturating_duration_since(Instant::now()));
+            assert!(!is_late, "timeout waiting for the bytes {wanted:?}:\n{}", self.text());
+        }
+    }
+
+    pub(crate) fn has_printed(&self, wanted: &str) -> bool {
+        self.bytes.windows(wanted.len()).any(|bytes| bytes == wanted.as_bytes())
+    }
+
     /// Whether only a part of the current frame has arrived.
     fn is_drawing(&self) -> bool {
         let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|bytes| bytes == mark);
@@ -266,7 +280,12 @@ impl Screen {
     #[track_caller]
     fn assert_modes_restored(&self) {
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
-        let pairs = [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>1u", "\x1b[<1u")];
+        let pairs = [
+            ("\x1b[?2004h", "\x1b[?2004l"),
+            ("\x1b[?1004h", "\x1b[?1004l"),
+            ("\x1b[?25l", "\x1b[?25h"),
+            ("\x1b[>1u", "\x1b[<1u"),
+        ];
         for (on, off) in pairs {
             assert!(text.rfind(on) <= text.rfind(off), "{on:?} was left on");
         }

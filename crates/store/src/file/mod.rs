@@ -62,6 +62,7 @@ use leases::{HeldLeases, LeaseFiles};
 use log::{LockAttempt, LogFile, WriteFn};
 pub use names::folder_name;
 use replace::NewFile;
+use texts::SearchedFolders;
 pub use verify::{VerifyIssue, VerifyReport, verify};
 use watcher::FileWatcher;
 
@@ -89,6 +90,7 @@ pub struct FileStore {
     leases: HeldLeases,
     watcher: FileWatcher,
     racy_window: Duration,
+    searched_folders: SearchedFolders,
     expects_previews: AtomicBool,
 }
 
@@ -112,6 +114,7 @@ impl FileStore {
             leases: HeldLeases::default(),
             watcher: FileWatcher::shared(),
             racy_window: RACY_WINDOW,
+            searched_folders: SearchedFolders::default(),
             expects_previews: AtomicBool::new(false),
         }
     }
@@ -301,6 +304,7 @@ impl FileStore {
         let mut other_store = FileStore::new(&self.sessions, self.caches.clone()).with_name(&*self.name);
         other_store.saves_cards = false;
         other_store.racy_window = self.racy_window;
+        other_store.searched_folders = self.searched_folders.clone();
         other_store
     }
 

@@ -13,6 +13,7 @@ use osier_tree::{Head, Header, Heads, Seq};
 
 use super::listing::Listing;
 use super::log::LockAttempt;
+use super::texts::CancelOnDrop;
 use super::{
     DEFAULT_NAME, FileStore, SharedLog, index, lock_log, names, retry_until_unlocked, run_blocking,
     with_generation_check,
@@ -272,7 +273,10 @@ impl Store for FileStore {
         detail: SearchDetail,
     ) -> Option<Vec<Result<MessageMatches, StoreError>>> {
         let (query, cards) = (query.clone(), cards.to_vec());
-        Some(self.run_detached(move |store| store.search_blocking(&query, &cards, detail)).await)
+        let cancel = CancelOnDrop::default();
+        let is_canceled = cancel.0.clone();
+        let search = move |store: &FileStore| store.search_blocking(&query, &cards, detail, &is_canceled);
+        Some(self.run_detached(search).await)
     }
 
     async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {

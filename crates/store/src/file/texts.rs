@@ -27,6 +27,7 @@ use cache_file::{IntactRecord, RecordReader, erase_or_remove, lock_unless_replac
 use extract::is_covered;
 use pending::PendingRecords;
 use record::{RecordHeader, file_name};
+pub(super) use search::{CancelOnDrop, SearchedFolders};
 
 /// A session with more records than this is read again, if they are small: each record costs a read.
 const MAX_SMALL_RECORDS: usize = 16;

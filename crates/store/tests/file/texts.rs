@@ -357,3 +357,38 @@ fn several_processes_can_search_and_write_at_once() {
     });
     assert_same(&home, &files, "after all");
 }
+
+/// Sessions whose texts are larger than a record: without a deleted branch, and with one at the end.
+fn create_long_sessions(home: &Home) -> Vec<PathBuf> {
+    let files = create_sessions(home, 2);
+    for (number, path) in files.iter().enumerate() {
+        let text = |at: usize| format!("word{at} {}", "more about the page ".repeat(4000));
+        let mut lines: Vec<Vec<u8>> =
+            (0..16).map(|at| message(&format!("m{at}"), None, at, &text(at))).collect();
+        if number == 1 {
+            let data = r#"{"targetId":"m3"}"#;
+            let deletion = r#"{"type":"custom","id":"d","customType":"osier.delete_branch","data":"#;
+            lines.push(format!("{deletion}{data}}}").into_bytes());
+        }
+        fs::write(path, file_of(&header("x").to_line(), &lines)).unwrap();
+    }
+    files
+}
+
+#[test]
+fn a_long_session_is_saved_in_several_records_and_not_read_again() {
+    let home = Home::new();
+    let files = create_long_sessions(&home);
+    assert_eq!(finds(&home, &files, "word2"), [true, true]);
+    let size = texts_cache(&home).metadata().unwrap().len();
+    let names = fs::read(texts_cache(&home)).unwrap();
+    for path in &files {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let records = memchr::memmem::find_iter(&names, name).count();
+        assert!(records > 3, "{records} records of {name}");
+    }
+    assert_eq!(finds(&home, &files, "word3"), [true, false], "m3 is deleted");
+    assert_eq!(finds(&home, &files, "word15"), [true, true]);
+    assert_same(&home, &files, "with several records");
+    assert_eq!(texts_cache(&home).metadata().unwrap().len(), size, "no log was read again");
+}

@@ -6,6 +6,7 @@ mod call;
 mod entry_text;
 mod log_previews;
 mod sanitize;
+mod without_markdown;
 
 use std::borrow::Cow;
 use std::fmt::{Debug, Write};
@@ -23,6 +24,7 @@ pub(crate) use entry_text::{content_text, count_images, each_block, field, messa
 pub use entry_text::{display_text, editor_text, full_text, shown_text, tool_calls};
 pub use log_previews::Previews;
 pub use sanitize::{is_unsafe_char, one_line, sanitize};
+pub use without_markdown::without_markdown;
 
 /// The previews of all entries of a log.
 pub trait EntryPreviews: Debug + Send + Sync {

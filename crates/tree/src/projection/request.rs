@@ -300,6 +300,9 @@ fn pair_calls_with_results<M: RequestMessage>(
     messages: Vec<SourcedMessage<M>>,
     repairs: &mut Repairs,
 ) -> Vec<SourcedMessage<M>> {
+    if is_paired(&messages) {
+        return messages;
+    }
     let mut out = Vec::with_capacity(messages.len());
     let mut rest = messages.into_iter().peekable();
     let mut held: Vec<SourcedMessage<M>> = Vec::new();
@@ -343,6 +346,26 @@ fn pair_calls_with_results<M: RequestMessage>(
         out.append(&mut held);
     }
     out
+}
+
+/// Whether the results of each assistant message already follow it, in the order of its calls. Most conversations need no
+/// second list.
+fn is_paired<M: RequestMessage>(messages: &[SourcedMessage<M>]) -> bool {
+    let mut at = 0;
+    while let Some((_, message)) = messages.get(at) {
+        let calls = message.calls();
+        let Some(results) = messages.get(at + 1..at + 1 + calls.len()) else { return false };
+        let mut ids = FxHashSet::default();
+        let are_answered = calls.iter().zip(results).all(|((id, _), (_, result))| {
+            ids.insert(id.as_str()) && result.answered_call_id() == Some(id.as_str())
+        });
+        let is_newest_last = results.iter().map(|(seq, _)| seq).max() == results.last().map(|(seq, _)| seq);
+        if !are_answered || !is_newest_last || message.answered_call_id().is_some() {
+            return false;
+        }
+        at += 1 + calls.len();
+    }
+    true
 }
 
 fn interrupted_result(id: &str, name: &str) -> Value {

@@ -41,7 +41,10 @@ pub(super) async fn run_task(
     match action {
         Action::ReadTree => Ok(tree_msg(client.tree().await)),
         Action::ReadFirstRows { filter, around } => Ok(tree_msg(client.first_rows(filter, around).await)),
-        Action::RefreshTree => Ok(Msg::TreeChanged(Box::new(client.tree().await?))),
+        Action::RefreshTree => Ok(match client.tree().await {
+            Ok(tree) => Msg::TreeChanged(Box::new(tree)),
+            Err(error) => Msg::TreeFailed(error_chain(&error)),
+        }),
         Action::ReadEntry(id) => queries::entry_page(client, id, inner_columns(columns)).await,
         Action::CopyEntry(id) => Ok(Msg::CopyText(client.entry(id).await?.text)),
         Action::Compare(left, right) => {

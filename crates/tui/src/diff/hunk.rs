@@ -23,6 +23,21 @@ pub(super) struct DiffRow<'a> {
     pub(super) text: &'a str,
 }
 
+impl<'a> DiffRow<'a> {
+    /// A line that is not known to be part of a hunk.
+    pub(super) fn unnumbered(line: &'a str) -> DiffRow<'a> {
+        let is_name = line.starts_with("+++ ") || line.starts_with("--- ");
+        let kind = match line.as_bytes().first() {
+            Some(b'+') if !is_name => RowKind::Added,
+            Some(b'-') if !is_name => RowKind::Removed,
+            Some(b' ') | None => RowKind::Context,
+            _ => RowKind::Note,
+        };
+        let text = if kind == RowKind::Note { line } else { line.get(1..).unwrap_or_default() };
+        DiffRow { kind, number: None, old_number: None, text }
+    }
+}
+
 /// The rows of a diff. The names of the files are left out if hunks follow: they stand above every diff.
 pub(super) fn parse_rows(diff: &str) -> Vec<DiffRow<'_>> {
     let mut rows: Vec<DiffRow<'_>> = Vec::new();

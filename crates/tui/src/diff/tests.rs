@@ -65,6 +65,22 @@ fn a_text_that_is_not_a_unified_diff_is_shown_as_it_is() {
 }
 
 #[test]
+fn a_diff_without_line_numbers_has_signs_backgrounds_and_changed_words() {
+    let rows = unnumbered_diff_rows(
+        "--- a/x\n@@ -1 +1 @@\n let a = 1;\n-let one = two;\n+let one = three;\n\nother",
+    );
+    assert_eq!(
+        plain(&rows),
+        "--- a/x\n@@ -1 +1 @@\n  let a = 1;\n- let one = two;\n+ let one = three;\n  \nother\n"
+    );
+    assert_eq!(
+        rows[4].to_markup(),
+        "{added on-addedBg bold|+ }{added on-addedBg|let one = }{added on-addedWordBg|three}{added on-addedBg|;}"
+    );
+    assert_eq!(rows[4].fill, Some(ColorRole::AddedBg));
+}
+
+#[test]
 fn long_rows_are_wrapped_below_their_text() {
     let diff = format!("@@ -1 +1 @@\n-{}\n+b\n", "a".repeat(30));
     let lines = diff_lines(&diff, 20, DiffCode::default());

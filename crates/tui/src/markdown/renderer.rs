@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use super::ChunkEnd;
 use super::table::MarkdownTable;
 use crate::code::{CodeColors, CodePart, part_lines};
-use crate::diff::diff_line;
+use crate::diff::unnumbered_diff_rows;
 use crate::text::{Line, Style, hard_wrap, width, wrap};
 use crate::theme::ColorRole;
 
@@ -309,7 +309,7 @@ impl<'a> MarkdownRenderer<'a> {
         };
         let available_width = self.available_width().saturating_sub(2);
         let lines = match language.as_str() {
-            "diff" | "patch" => code.split('\n').map(diff_line).collect(),
+            "diff" | "patch" => unnumbered_diff_rows(code),
             _ => part_lines(&part, self.colors),
         };
         self.last_code = Some(part);
@@ -364,6 +364,7 @@ impl<'a> MarkdownRenderer<'a> {
             }
         }
         before.spans.extend(line.spans);
+        before.fill = line.fill;
         self.lines.push(before);
     }
 }

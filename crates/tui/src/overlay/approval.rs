@@ -15,7 +15,7 @@ use osier_protocol::{
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::code::{CodeColors, code_lines};
-use crate::diff::{DiffCode, diff_rows};
+use crate::diff::{DiffCode, diff_rows, wide_diff_lines};
 use crate::key::{Key, KeyCode};
 use crate::msg::{Action, CommandPurpose};
 use crate::panel::key_hints;
@@ -25,6 +25,9 @@ use crate::theme::ColorRole;
 
 /// A narrower screen shows nothing of the question.
 const MIN_COLUMNS: usize = 4;
+
+/// The columns of the marks before the details.
+const MARK_COLUMNS: usize = 2;
 
 /// Lines, with the columns and the version of the colors that they were drawn for.
 type WrappedDetails = ((usize, u64), Arc<[Line]>);
@@ -123,13 +126,14 @@ impl ApprovalPrompt {
         if known.0 != version {
             let title = self.title();
             let title = (width(&title) > columns).then(|| Line::styled(ColorRole::Warn, &title));
-            let lines = title.into_iter().chain(self.unwrapped_details());
+            let lines = title.into_iter().chain(self.unwrapped_details(columns.saturating_sub(MARK_COLUMNS)));
             *known = (version, lines.flat_map(|line| wrap_marked(&line, columns)).collect());
         }
         known.1.clone()
     }
 
-    fn unwrapped_details(&self) -> Vec<Line> {
+    /// Only a diff uses the columns, for two texts side by side.
+    fn unwrapped_details(&self, columns: usize) -> Vec<Line> {
         let text = |text: &str| visible(text.strip_suffix('\n').unwrap_or(text));
         let Question::Tool(question) = &self.question else { return Vec::new() };
         let because = question.sandbox_denial.iter().flat_map(|because| {
@@ -144,7 +148,8 @@ impl ApprovalPrompt {
                 vec![Line::styled(ColorRole::Dim, "(no changes)")]
             }
             ProposedChange::Diff { path, diff, .. } => {
-                diff_rows(&text(diff), DiffCode::of_file(path, Some(&self.colors)))
+                let (diff, code) = (text(diff), DiffCode::of_file(path, Some(&self.colors)));
+                wide_diff_lines(&diff, columns, code).unwrap_or_else(|| diff_rows(&diff, code))
             }
             ProposedChange::Call { arguments } => {
                 let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
@@ -252,7 +257,7 @@ impl ApprovalPrompt {
 
 /// Wraps a line into rows. Marks continuation rows, so that they do not look like separate lines.
 fn wrap_marked(line: &Line, columns: usize) -> Vec<Line> {
-    let rows = hard_wrap(line, columns.saturating_sub(2)).into_iter().enumerate();
+    let rows = hard_wrap(line, columns.saturating_sub(MARK_COLUMNS)).into_iter().enumerate();
     rows.map(|(at, row)| row.prepend(ColorRole::Dim, if at == 0 { "  " } else { "↳ " })).collect()
 }
 

@@ -3,6 +3,7 @@
 
 use osier_protocol::{
     ClientCommand, EntryId, ForkPosition, MessageRole, MoveCommand, Seq, TreeSnapshot, one_line,
+    without_markdown,
 };
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
@@ -51,7 +52,8 @@ impl ForkPicker {
     fn draw_row(&self, seq: Seq, area: OverlayArea) -> Line {
         let tree = &self.snapshot.tree;
         let time = tree.head(seq).time().map(|time| area.clock.format_full(time)).unwrap_or_default();
-        let text = self.snapshot.preview(seq).into_owned();
+        let text = self.snapshot.preview(seq);
+        let text = without_markdown(&text);
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = one_line(text.strip_suffix('"').unwrap_or(text), 80);

@@ -6,8 +6,11 @@ mod entry_actions;
 mod keys;
 mod render;
 
+use std::borrow::Cow;
+
 use osier_protocol::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 use osier_protocol::{ClientCommand, EntryId, Seq, TreeSnapshot};
+use rustc_hash::FxHashSet;
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::Key;
@@ -25,6 +28,8 @@ const SCROLL_COLUMNS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct TreeView {
     snapshot: TreeSnapshot,
+    /// The texts that the snapshot does not have could not be read.
+    reading_failed: bool,
     options: OutlineOptions,
     outline: Outline,
     /// The entry at the cursor. While the list is empty: the last one.
@@ -48,6 +53,7 @@ impl TreeView {
         let mut tree = TreeView {
             selected_entry: snapshot.leaf,
             snapshot,
+            reading_failed: false,
             options: OutlineOptions {
                 filter: config.tree_filter,
                 order,
@@ -74,9 +80,17 @@ impl TreeView {
     }
 
     fn rebuild_outline(&mut self) {
+        self.rebuild_outline_of(None);
+    }
+
+    /// Only entries in `searched` can match the search, if it is given.
+    fn rebuild_outline_of(&mut self, searched: Option<&FxHashSet<Seq>>) {
         let snapshot = &self.snapshot;
-        self.outline =
-            Outline::new(&snapshot.tree, snapshot.leaf, &self.options, &|seq| snapshot.preview(seq));
+        let text = |seq: Seq| match searched.is_none_or(|searched| searched.contains(&seq)) {
+            true => snapshot.preview(seq),
+            false => Cow::Borrowed(""),
+        };
+        self.outline = Outline::new(&snapshot.tree, snapshot.leaf, &self.options, &text);
         let at = self.outline.cursor(self.selected_entry);
         self.selected_row = at.unwrap_or(0);
         // While the list is empty, remember the entry.
@@ -102,8 +116,20 @@ impl TreeView {
 
     fn set_search(&mut self, search: String) {
         self.is_searching = !search.is_empty();
+        // A longer search matches only what the shorter one matched, so the other texts need not be read.
+        let before = self.options.search.to_lowercase();
+        let is_narrower = !before.trim().is_empty()
+            && self.options.folded.is_empty()
+            && search.to_lowercase().starts_with(&before);
+        let matched = is_narrower.then(|| self.outline.rows.iter().map(|row| row.seq).collect());
         self.options.set_search(search);
-        self.rebuild_outline();
+        self.rebuild_outline_of(matched.as_ref());
+    }
+
+    /// Two snapshots may arrive in either order; the longer one is newer. A partial one must not replace known texts.
+    fn is_newer(&self, snapshot: &TreeSnapshot) -> bool {
+        let (new, shown) = (snapshot.tree.len(), self.snapshot.tree.len());
+        new > shown || (new == shown && !snapshot.is_partial)
     }
 
     fn page_height(&self, area: OverlayArea) -> usize {
@@ -205,10 +231,17 @@ impl Overlay for TreeView {
 
     fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
         match event {
-            // Two snapshots may arrive in either order; the longer one is newer.
-            OverlayEvent::Tree(snapshot) if snapshot.tree.len() >= self.snapshot.tree.len() => {
+            OverlayEvent::Tree(snapshot) if self.is_newer(snapshot) => {
                 self.snapshot = (*snapshot).clone();
+                self.reading_failed = false;
                 self.rebuild_outline();
+                match self.snapshot.is_partial {
+                    true => OverlayOutcome::Run(vec![Action::RefreshTree]),
+                    false => OverlayOutcome::Stay,
+                }
+            }
+            OverlayEvent::TreeFailed => {
+                self.reading_failed = self.snapshot.is_partial;
                 OverlayOutcome::Stay
             }
             OverlayEvent::Committed => OverlayOutcome::Run(vec![Action::RefreshTree]),

@@ -25,6 +25,19 @@ const CODE: [ColorRole; 7] = [
     ColorRole::Property,
 ];
 
+/// What Markdown draws, besides code.
+const MARKDOWN: [ColorRole; 9] = [
+    ColorRole::Text,
+    ColorRole::Dim,
+    ColorRole::Accent,
+    ColorRole::Border,
+    ColorRole::Heading,
+    ColorRole::Code,
+    ColorRole::Link,
+    ColorRole::Quote,
+    ColorRole::Added,
+];
+
 /// What stands on the backgrounds of a theme.
 const ON_BACKGROUNDS: &[(ColorRole, &[ColorRole])] = &[
     (ColorRole::UserBg, &[ColorRole::Text, ColorRole::User, ColorRole::Dim]),
@@ -47,7 +60,12 @@ const ON_BACKGROUNDS: &[(ColorRole, &[ColorRole])] = &[
     (ColorRole::RemovedBg, &[ColorRole::Removed, ColorRole::Dim]),
     (ColorRole::RemovedBg, &CODE),
     (ColorRole::RemovedWordBg, &[ColorRole::Removed]),
-    (ColorRole::CustomMessageBg, &[ColorRole::CustomMessageText, ColorRole::CustomMessageLabel]),
+    (
+        ColorRole::CustomMessageBg,
+        &[ColorRole::CustomMessageText, ColorRole::CustomMessageLabel, ColorRole::Removed],
+    ),
+    (ColorRole::CustomMessageBg, &MARKDOWN),
+    (ColorRole::CustomMessageBg, &CODE),
 ];
 
 fn luminance(color: Color) -> f64 {
@@ -75,14 +93,14 @@ fn pairs(theme: &Theme, backgrounds: &[Color], text: Color) -> Vec<(String, Colo
         color => color,
     };
     let mut pairs = Vec::new();
+    let needed = |role| if role == ColorRole::Border { LINE_CONTRAST } else { TEXT_CONTRAST };
     for role in ColorRole::ALL.iter().copied().filter(|role| !is_background(*role)) {
-        let needed = if role == ColorRole::Border { LINE_CONTRAST } else { TEXT_CONTRAST };
-        pairs.extend(backgrounds.iter().map(|on| (role.name().to_owned(), shown(role), *on, needed)));
+        pairs.extend(backgrounds.iter().map(|on| (role.name().to_owned(), shown(role), *on, needed(role))));
     }
     for (background, roles) in ON_BACKGROUNDS {
         pairs.extend(roles.iter().map(|role| {
             let name = format!("{} on {}", role.name(), background.name());
-            (name, shown(*role), shown(*background), TEXT_CONTRAST)
+            (name, shown(*role), shown(*background), needed(*role))
         }));
     }
     pairs

@@ -32,8 +32,22 @@ pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, options: Render
         return draw_checklist(items, options);
     }
     let mut lines = card_header(call, mark, options);
+    if let Some(count) = change_count(&details).filter(|_| !result.is_error)
+        && let Some(title) = lines.pop()
+    {
+        let mut title = title.truncate(options.width.saturating_sub(count.width()));
+        title.spans.extend(count.spans);
+        lines.push(title);
+    }
     lines.extend(draw_result(call, result, options));
     lines
+}
+
+/// The numbers of added and removed lines, for the title of a change.
+fn change_count(details: &ResultDetails) -> Option<Line> {
+    let (added, removed) = (details.added?, details.removed?);
+    let count = Line::styled(ColorRole::Added, &format!("  +{added} "));
+    Some(count.with(ColorRole::Removed, &format!("−{removed}")))
 }
 
 /// Draws a call of which an extension draws a part. `rest` is the result as Osier draws it.
@@ -189,10 +203,8 @@ fn ending_line(details: &ResultDetails, text: &str, failed: bool) -> Option<Line
     if details.cancelled {
         parts.push((ColorRole::Warn, "stopped".to_owned()));
     }
-    if let (Some(added), Some(removed)) = (details.added, details.removed) {
-        parts.push((ColorRole::Dim, format!("+{added} −{removed}")));
-    }
-    if parts.is_empty() && !failed && !text.trim().is_empty() {
+    let is_change = details.added.is_some();
+    if parts.is_empty() && !failed && !is_change && !text.trim().is_empty() {
         let count = text.trim_end().lines().count();
         parts.push((ColorRole::Dim, if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }));
     }

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
-use crate::api::{HttpRequest, RequestBody};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, for_each_turn, last_reply};
+use crate::api::HttpRequest;
+use crate::api::messages_writer::MessagesWriter;
 use crate::block::Image;
 use crate::request::{CacheRetention, Request, ToolSpec};
 use crate::thinking::{ThinkingLevel, ThinkingStyle};
@@ -22,53 +23,53 @@ pub(crate) fn build_request(request: &Request) -> HttpRequest {
     body.insert("model".to_owned(), json!(request.model.id));
     body.insert("stream".to_owned(), json!(true));
     let mut betas = Vec::new();
-    let turns = turns_to_send(request);
-    set_output_options(request, effective_level(request, &turns), &mut body, &mut betas);
+    set_output_options(request, effective_level(request), &mut body, &mut betas);
     let marker = cache_marker(request);
     if !request.system.trim().is_empty() {
         let mut system = json!({ "type": "text", "text": request.system });
         set_marker(&mut system, marker.as_ref());
         body.insert("system".to_owned(), json!([system]));
     }
-    let tools = tools(request, &turns, marker.as_ref());
+    let tools = tools(request, marker.as_ref());
     if !tools.is_empty() {
         body.insert("tools".to_owned(), Value::Array(tools));
     }
-    body.insert("messages".to_owned(), messages(&turns, marker.as_ref()));
     let headers = if betas.is_empty() { Vec::new() } else { vec![("anthropic-beta", betas.join(","))] };
-    HttpRequest { path: "/v1/messages".to_owned(), headers, body: RequestBody::Fields(body) }
+    HttpRequest { path: "/v1/messages".to_owned(), headers, body: with_messages(body, marker, request) }
 }
 
-/// The conversation. Omits bound thinking blocks when thinking is off: the server validates them, and only a request
+/// Writes the conversation. Omits bound thinking blocks when thinking is off: the server validates them, and only a request
 /// with thinking on can ask it to drop those that no longer match.
-fn turns_to_send(request: &Request) -> Vec<ApiTurn<'_>> {
-    let mut turns = adapt_turns(request);
-    if request.model.compat.bound_thinking && request.thinking_level() == ThinkingLevel::Off {
-        turns.retain_mut(|turn| match turn {
-            ApiTurn::Assistant(assistant) => {
-                assistant.retain(|piece| !matches!(piece, AssistantPart::Thinking { .. }));
-                !assistant.is_empty()
+fn with_messages(fields: Map<String, Value>, marker: Option<Value>, request: &Request) -> String {
+    let omits_thinking =
+        request.model.compat.bound_thinking && request.thinking_level() == ThinkingLevel::Off;
+    let mut messages = MessagesWriter::new(fields, "messages", marker, request);
+    for_each_turn(request, |mut turn| {
+        if let ApiTurn::Assistant(parts) = &mut turn
+            && omits_thinking
+        {
+            parts.retain(|part| !matches!(part, AssistantPart::Thinking { .. }));
+            if parts.is_empty() {
+                return;
             }
-            ApiTurn::User(_) | ApiTurn::ToolResults(_) => true,
-        });
-    }
-    turns
+        }
+        messages.push(message(&turn));
+    });
+    messages.finish()
 }
 
 /// The thinking level of this request. With a budget, the API rejects tool calls in the last assistant message that have
 /// no thinking block before them. This happens if thinking was turned on, or the model changed, between a call and its
 /// result. Thinking then starts with the next turn.
-fn effective_level(request: &Request, turns: &[ApiTurn<'_>]) -> ThinkingLevel {
-    let last = turns.iter().rev().find_map(|turn| match turn {
-        ApiTurn::Assistant(assistant) => Some(assistant),
-        ApiTurn::User(_) | ApiTurn::ToolResults(_) => None,
-    });
-    let calls_without_thought = last.is_some_and(|assistant| {
-        !matches!(assistant.first(), Some(AssistantPart::Thinking { .. }))
-            && assistant.iter().any(|piece| matches!(piece, AssistantPart::Call { .. }))
-    });
+fn effective_level(request: &Request) -> ThinkingLevel {
+    let calls_without_thought = || {
+        last_reply(request).is_some_and(|parts| {
+            !matches!(parts.first(), Some(AssistantPart::Thinking { .. }))
+                && parts.iter().any(|part| matches!(part, AssistantPart::Call { .. }))
+        })
+    };
     let is_budget = request.model.thinking.style == ThinkingStyle::Budget;
-    if is_budget && calls_without_thought { ThinkingLevel::Off } else { request.thinking_level() }
+    if is_budget && calls_without_thought() { ThinkingLevel::Off } else { request.thinking_level() }
 }
 
 /// Sets the output limit and the thinking options.
@@ -130,10 +131,10 @@ fn set_marker(block: &mut Value, marker: Option<&Value>) {
     }
 }
 
-fn tools(request: &Request, turns: &[ApiTurn<'_>], marker: Option<&Value>) -> Vec<Value> {
+fn tools(request: &Request, marker: Option<&Value>) -> Vec<Value> {
     let tool = |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters });
     let mut tools: Vec<Value> = match request.model.tools {
-        true if request.tools.is_empty() => removed_tools(turns),
+        true if request.tools.is_empty() => removed_tools(request),
         true => request.tools.iter().map(tool).collect(),
         false => Vec::new(),
     };
@@ -144,40 +145,23 @@ fn tools(request: &Request, turns: &[ApiTurn<'_>], marker: Option<&Value>) -> Ve
 }
 
 /// Definitions for the tools called earlier in the conversation. The API rejects tool calls in a request without tools.
-fn removed_tools(turns: &[ApiTurn<'_>]) -> Vec<Value> {
-    let messages = turns.iter().filter_map(|turn| match turn {
-        ApiTurn::Assistant(assistant) => Some(assistant),
-        _ => None,
-    });
+fn removed_tools(request: &Request) -> Vec<Value> {
     let mut names: Vec<&str> = Vec::new();
-    for part in messages.flatten() {
-        if let AssistantPart::Call { call, .. } = part
-            && !names.contains(&&*call.name)
-        {
-            names.push(&call.name);
+    for_each_turn(request, |turn| {
+        let ApiTurn::Assistant(parts) = turn else { return };
+        for part in parts {
+            if let AssistantPart::Call { call, .. } = part
+                && !names.contains(&&*call.name)
+            {
+                names.push(&call.name);
+            }
         }
-    }
+    });
     let schema = json!({ "type": "object" });
     names
         .iter()
         .map(|name| json!({ "name": name, "description": "No longer available.", "input_schema": schema }))
         .collect()
-}
-
-fn messages(turns: &[ApiTurn<'_>], marker: Option<&Value>) -> Value {
-    let mut messages: Vec<Value> = turns.iter().map(message).collect();
-    mark_last_two(&mut messages, marker);
-    Value::Array(messages)
-}
-
-/// Sets cache markers at the end of the conversation and at the end of the previous request, which is already cached.
-fn mark_last_two(messages: &mut [Value], marker: Option<&Value>) {
-    let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
-    for message in users.take(2) {
-        if let Some(last) = message["content"].as_array_mut().and_then(|blocks| blocks.last_mut()) {
-            set_marker(last, marker);
-        }
-    }
 }
 
 fn message(turn: &ApiTurn<'_>) -> Value {

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
-use crate::api::{HttpRequest, RequestBody};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, for_each_turn};
+use crate::api::HttpRequest;
+use crate::api::messages_writer::MessagesWriter;
 use crate::block::Image;
 use crate::request::{ModelInfo, Request};
 use crate::thinking::{ThinkingLevel, ThinkingStyle};
@@ -26,9 +27,8 @@ pub(crate) fn build_request(request: &Request) -> HttpRequest {
     if !config.is_empty() {
         body.insert("generationConfig".to_owned(), Value::Object(config));
     }
-    body.insert("contents".to_owned(), contents(request));
     let path = format!("/models/{}:streamGenerateContent?alt=sse", model.id);
-    HttpRequest { path, headers: Vec::new(), body: RequestBody::Fields(body) }
+    HttpRequest { path, headers: Vec::new(), body: with_contents(body, request) }
 }
 
 fn tools(request: &Request) -> Value {
@@ -65,21 +65,19 @@ fn config(request: &Request) -> Map<String, Value> {
 /// The largest thinking budget that every budget-based model accepts.
 const MAX_THINKING_BUDGET: u64 = 24_576;
 
-fn contents(request: &Request) -> Value {
+fn with_contents(fields: Map<String, Value>, request: &Request) -> String {
     let model = &*request.model;
-    let mut contents = Vec::new();
-    for turn in adapt_turns(request) {
-        match turn {
-            ApiTurn::User(parts) => {
-                contents.push(json!({ "role": "user", "parts": parts.iter().map(part).collect::<Vec<_>>() }));
-            }
-            ApiTurn::Assistant(assistant) => {
-                contents.push(json!({ "role": "model", "parts": model_parts(&assistant, model) }));
-            }
-            ApiTurn::ToolResults(batch) => results(&batch, model, &mut contents),
+    let mut contents = MessagesWriter::new(fields, "contents", None, request);
+    for_each_turn(request, |turn| match turn {
+        ApiTurn::User(parts) => {
+            contents.push(json!({ "role": "user", "parts": parts.iter().map(part).collect::<Vec<_>>() }));
         }
-    }
-    Value::Array(contents)
+        ApiTurn::Assistant(assistant) => {
+            contents.push(json!({ "role": "model", "parts": model_parts(&assistant, model) }));
+        }
+        ApiTurn::ToolResults(batch) => results(&batch, model, &mut contents),
+    });
+    contents.finish()
 }
 
 fn part(part: &ContentPart<'_>) -> Value {
@@ -117,7 +115,7 @@ fn model_parts(assistant: &[AssistantPart<'_>], model: &ModelInfo) -> Vec<Value>
     parts
 }
 
-fn results(batch: &[ToolOutput<'_>], model: &ModelInfo, contents: &mut Vec<Value>) {
+fn results(batch: &[ToolOutput<'_>], model: &ModelInfo, contents: &mut MessagesWriter) {
     let inside = model.compat.tool_result_images;
     let parts: Vec<Value> = batch.iter().map(|outcome| result(outcome, inside)).collect();
     contents.push(json!({ "role": "user", "parts": parts }));

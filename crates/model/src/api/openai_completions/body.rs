@@ -1,14 +1,14 @@
 //! Builds request bodies for Chat Completions, adapted to each server with [`crate::Compat`].
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::THINKING_FIELDS;
-use super::messages_writer::MessagesWriter;
 use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, for_each_turn};
-use crate::api::{HttpRequest, RequestBody};
-use crate::block::{ContentBlock, Image};
+use crate::api::HttpRequest;
+use crate::api::messages_writer::MessagesWriter;
+use crate::block::Image;
 use crate::compat::{MaxTokensField, ReasoningFormat};
-use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
 use crate::request::{CacheRetention, ModelInfo, Request};
 use crate::thinking::ThinkingLevel;
 use crate::tool_id::sanitize_id;
@@ -43,7 +43,7 @@ pub(crate) fn build_request(request: &Request) -> HttpRequest {
     if !request.tools.is_empty() && model.tools {
         insert(&mut body, "tools", tools(request));
     }
-    let body = RequestBody::Text(with_messages(body, request));
+    let body = with_messages(body, request);
     HttpRequest { path: "/chat/completions".to_owned(), headers: Vec::new(), body }
 }
 
@@ -84,10 +84,11 @@ fn tools(request: &Request) -> Value {
 fn with_messages(fields: Map<String, Value>, request: &Request) -> String {
     let model = &*request.model;
     let with_markers = model.compat.cache_control && request.cache != CacheRetention::Off;
-    let mut messages = MessagesWriter::new(fields, with_markers, text_size(request));
+    let marker = with_markers.then(|| json!({ "type": "ephemeral" }));
+    let mut messages = MessagesWriter::new(fields, "messages", marker, request);
     if !request.system.trim().is_empty() {
         let role = if model.compat.developer_role { "developer" } else { "system" };
-        messages.push(json!({ "role": role, "content": text_content(&request.system, model) }));
+        messages.push_marked(json!({ "role": role, "content": text_content(&request.system, model) }));
     }
     for_each_turn(request, |turn| match turn {
         ApiTurn::User(parts) => user(&parts, model, &mut messages),
@@ -97,21 +98,18 @@ fn with_messages(fields: Map<String, Value>, request: &Request) -> String {
     messages.finish()
 }
 
-/// About the size of the messages of a conversation that is mostly text.
-fn text_size(request: &Request) -> usize {
-    const MESSAGE: usize = 64;
-    let block_size = |block: &ContentBlock| match block {
-        ContentBlock::Text(text) => text.text.len() + text.text.len() / 16,
-        _ => MESSAGE,
-    };
-    let content = |message| match message {
-        &Message::User(UserMessage { ref content, .. })
-        | &Message::Assistant(AssistantMessage { ref content, .. })
-        | &Message::ToolResult(ToolResultMessage { ref content, .. })
-        | &Message::System(SystemMessage { ref content, .. }) => content,
-    };
-    let sizes = request.messages.iter().map(content);
-    sizes.map(|blocks| MESSAGE + blocks.iter().map(block_size).sum::<usize>()).sum()
+/// A message whose content is one text.
+#[derive(Serialize)]
+struct TextMessage<'a> {
+    role: &'a str,
+    /// The call that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    content: &'a str,
+}
+
+fn push_text(messages: &mut MessagesWriter, role: &str, tool_call_id: Option<&str>, content: &str) {
+    messages.push_serialized(&TextMessage { role, tool_call_id, content });
 }
 
 /// Text that may get a cache marker is always sent in array form, so that setting the marker does not change the rest.
@@ -130,7 +128,7 @@ fn user(parts: &[ContentPart<'_>], model: &ModelInfo, messages: &mut MessagesWri
         .collect();
     let content = match texts {
         Some(texts) if !model.compat.cache_control => {
-            return messages.push_text("user", None, &texts.join("\n"));
+            return push_text(messages, "user", None, &texts.join("\n"));
         }
         Some(texts) => text_content(&texts.join("\n"), model),
         None => parts.iter().map(part).collect(),
@@ -153,7 +151,7 @@ fn assistant(content: &[AssistantPart<'_>], model: &ModelInfo, messages: &mut Me
     if let [AssistantPart::Text { text, .. }] = content
         && !text.is_empty()
     {
-        return messages.push_text("assistant", None, text);
+        return push_text(messages, "assistant", None, text);
     }
     let mut message = json!({ "role": "assistant" });
     let mut text = String::new();
@@ -211,7 +209,7 @@ fn reasoning_detail(content: &AssistantPart<'_>) -> Option<Value> {
 fn results(batch: &[ToolOutput<'_>], messages: &mut MessagesWriter) {
     let mut images = Vec::new();
     for outcome in batch {
-        messages.push_text("tool", Some(&sanitize_id(outcome.id, MAX_ID_LENGTH)), &outcome.text());
+        push_text(messages, "tool", Some(&sanitize_id(outcome.id, MAX_ID_LENGTH)), &outcome.text());
         for image in outcome.images() {
             images.push(
                 json!({ "type": "text", "text": format!("The image that {} returned:", outcome.name) }),

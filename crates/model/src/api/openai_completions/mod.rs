@@ -1,7 +1,6 @@
 //! OpenAI's Chat Completions API and the many servers that imitate it.
 
 mod body;
-mod messages_writer;
 mod stream;
 
 pub(crate) use body::build_request;

@@ -4,8 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::read_text_signature;
-use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
-use crate::api::{HttpRequest, RequestBody};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, for_each_turn};
+use crate::api::HttpRequest;
+use crate::api::messages_writer::MessagesWriter;
 use crate::block::ToolCall;
 use crate::request::{CacheRetention, Request};
 use crate::thinking::ThinkingLevel;
@@ -50,8 +51,7 @@ pub(crate) fn build_request(request: &Request) -> HttpRequest {
     if !request.system.trim().is_empty() {
         insert("instructions", json!(request.system));
     }
-    insert("input", input(request));
-    HttpRequest { path: "/responses".to_owned(), headers: Vec::new(), body: RequestBody::Fields(body) }
+    HttpRequest { path: "/responses".to_owned(), headers: Vec::new(), body: with_input(body, request) }
 }
 
 fn tools(request: &Request) -> Value {
@@ -64,18 +64,16 @@ fn tools(request: &Request) -> Value {
     Value::Array(request.tools.iter().map(tool).collect())
 }
 
-fn input(request: &Request) -> Value {
-    let mut items = Vec::new();
-    for turn in adapt_turns(request) {
-        match turn {
-            ApiTurn::User(parts) => {
-                items.push(json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }));
-            }
-            ApiTurn::Assistant(content) => assistant(&content, &mut items),
-            ApiTurn::ToolResults(batch) => items.extend(batch.iter().map(result)),
+fn with_input(fields: Map<String, Value>, request: &Request) -> String {
+    let mut items = MessagesWriter::new(fields, "input", None, request);
+    for_each_turn(request, |turn| match turn {
+        ApiTurn::User(parts) => {
+            items.push(json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }));
         }
-    }
-    Value::Array(items)
+        ApiTurn::Assistant(content) => assistant(&content, &mut items),
+        ApiTurn::ToolResults(batch) => batch.iter().map(result).for_each(|item| items.push(item)),
+    });
+    items.finish()
 }
 
 fn part(part: &ContentPart<'_>) -> Value {
@@ -90,7 +88,7 @@ fn part(part: &ContentPart<'_>) -> Value {
 
 /// Adds the items of an assistant message. The API rejects a reasoning item that no other item follows, so those are
 /// omitted.
-fn assistant(content: &[AssistantPart<'_>], items: &mut Vec<Value>) {
+fn assistant(content: &[AssistantPart<'_>], items: &mut MessagesWriter) {
     let mut thoughts = Vec::new();
     for piece in content {
         match piece {
@@ -100,11 +98,11 @@ fn assistant(content: &[AssistantPart<'_>], items: &mut Vec<Value>) {
             }
             AssistantPart::Text { text, .. } if text.trim().is_empty() => {}
             AssistantPart::Text { text, signature } => {
-                items.append(&mut thoughts);
+                thoughts.drain(..).for_each(|thought| items.push(thought));
                 items.push(message(text, *signature));
             }
             AssistantPart::Call { call, from_same_model: own, .. } => {
-                items.append(&mut thoughts);
+                thoughts.drain(..).for_each(|thought| items.push(thought));
                 items.push(function_call(call, *own));
             }
         }

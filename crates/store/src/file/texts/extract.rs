@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use osier_tree::entry::{Entry, ParsedLine, parse_line};
 use osier_tree::search_query::{add_to_signature, for_each_searched_text, is_searched};
@@ -23,37 +24,64 @@ const RECORD_TEXT_BYTES: usize = 256 << 10;
 /// How many covered bytes are read at once to compare them.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// The records of a log, or of the part of it after `start`, which earlier records cover.
-///
-/// A log with deleted branches is read as a whole: `None` if it has one after `start`.
-pub(super) fn extract(
-    path: &Path,
-    start: u64,
-    signatures: &mut SignatureBuilder,
-) -> Result<Option<Vec<NewRecord>>, StoreError> {
-    let file = open_to_read(path)?;
-    let metadata = file.metadata().map_err(StoreError::io("read the metadata of", path))?;
-    let coverage = Coverage {
-        identity: FileIdentity::from_metadata(&metadata),
-        start,
-        end: start,
-        modified: modified_nanos(&metadata),
-        changed: changed_nanos(&metadata),
-        checksum: 0,
-        can_grow: true,
-    };
-    let covered = blake3::Hasher::new();
-    let mut writer = RecordWriter { coverage, covered, text: Vec::new(), signatures, records: Vec::new() };
-    if start == 0 && find_header(path, &file)?.header.version < header::FORMAT_VERSION {
-        writer.add_whole_log(path, metadata.len())?;
-    } else if !writer.add_lines(path, &file)? {
-        if start > 0 {
-            return Ok(None);
+/// How an extraction ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Extraction {
+    Complete,
+    /// The log must be read as a whole: it has deleted branches or an old version, or another file took its place. What was
+    /// extracted is not valid.
+    NeedsWholeLog,
+    Canceled,
+}
+
+/// Reads messages and passes them on as records, so that only one record is in memory.
+pub(super) struct Extractor<'a> {
+    pub(super) signatures: &'a mut SignatureBuilder,
+    pub(super) is_canceled: &'a AtomicBool,
+    /// Gets each record as it ends.
+    pub(super) use_record: &'a mut dyn FnMut(&NewRecord),
+}
+
+impl<'a> Extractor<'a> {
+    /// Reads a log, or the part of it after `covered`, the end of its earlier records.
+    pub(super) fn extract(self, path: &Path, covered: Option<&Coverage>) -> Result<Extraction, StoreError> {
+        let file = open_to_read(path)?;
+        let (mut writer, _) = self.start(path, &file)?;
+        if let Some(covered) = covered {
+            if covered.identity != writer.coverage.identity {
+                return Ok(Extraction::NeedsWholeLog);
+            }
+            (writer.coverage.start, writer.coverage.end) = (covered.end, covered.end);
+        } else if find_header(path, &file)?.header.version < header::FORMAT_VERSION {
+            return Ok(Extraction::NeedsWholeLog);
         }
-        writer.restart();
-        writer.add_whole_log(path, metadata.len())?;
+        writer.add_lines(path, &file)
     }
-    Ok(Some(writer.finish()))
+
+    /// Reads a log that has an old version or deleted branches.
+    pub(super) fn extract_whole_log(self, path: &Path) -> Result<Extraction, StoreError> {
+        let (mut writer, size) = self.start(path, &open_to_read(path)?)?;
+        writer.add_whole_log(path, size)
+    }
+
+    /// The writer of the first record, and the size of the file.
+    fn start(self, path: &Path, file: &File) -> Result<(RecordWriter<'a>, u64), StoreError> {
+        let metadata = file.metadata().map_err(StoreError::io("read the metadata of", path))?;
+        // An earlier extraction may have stopped within a record.
+        self.signatures.finish();
+        let coverage = Coverage {
+            identity: FileIdentity::from_metadata(&metadata),
+            start: 0,
+            end: 0,
+            modified: modified_nanos(&metadata),
+            changed: changed_nanos(&metadata),
+            checksum: 0,
+            can_grow: true,
+        };
+        let writer =
+            RecordWriter { coverage, covered: blake3::Hasher::new(), text: Vec::new(), extractor: self };
+        Ok((writer, metadata.len()))
+    }
 }
 
 /// Whether the file still has the bytes that a record covers.
@@ -76,23 +104,25 @@ fn checksum(covered: &blake3::Hasher) -> u64 {
 }
 
 /// Collects messages into records.
-struct RecordWriter<'b> {
+struct RecordWriter<'a> {
     /// What the record in progress covers.
     coverage: Coverage,
     covered: blake3::Hasher,
     text: Vec<u8>,
-    signatures: &'b mut SignatureBuilder,
-    records: Vec<NewRecord>,
+    extractor: Extractor<'a>,
 }
 
 impl RecordWriter<'_> {
-    /// Adds the lines from the start of the coverage. Returns false at a deleted branch.
-    fn add_lines(&mut self, path: &Path, file: &File) -> Result<bool, StoreError> {
+    /// Adds the lines from the start of the coverage.
+    fn add_lines(&mut self, path: &Path, file: &File) -> Result<Extraction, StoreError> {
         let mut reader = LineReader::new(file, self.coverage.start);
         while let Some(line) = reader.next_line().map_err(StoreError::io("read", path))? {
+            if self.is_canceled() {
+                return Ok(Extraction::Canceled);
+            }
             if let ParsedLine::Entry(entry) = parse_line(line.bytes) {
                 if matches!(entry.kind, EntryKind::DeleteBranch | EntryKind::RestoreBranch) {
-                    return Ok(false);
+                    return Ok(Extraction::NeedsWholeLog);
                 }
                 self.add_entry(&entry);
             }
@@ -107,11 +137,12 @@ impl RecordWriter<'_> {
                 self.end_record();
             }
         }
-        Ok(true)
+        self.end_record();
+        Ok(Extraction::Complete)
     }
 
-    /// Adds the messages of a log that must be read as a whole: of an old version, or with deleted branches.
-    fn add_whole_log(&mut self, path: &Path, size: u64) -> Result<(), StoreError> {
+    /// Adds the messages of a log of an old version or with deleted branches.
+    fn add_whole_log(&mut self, path: &Path, size: u64) -> Result<Extraction, StoreError> {
         let mut log = LogFile::open(path, None)?;
         let heads = log.load_heads()?.clone();
         let mut marks: Vec<(Seq, Vec<u8>)> = Vec::new();
@@ -125,42 +156,49 @@ impl RecordWriter<'_> {
             is_searched(head.kind, head.role) && !hidden.contains(seq)
         };
         let shown: Vec<Seq> = heads.iter().filter(is_shown).map(|(seq, _)| seq).collect();
-        for_each_line(&mut log, &shown, |_, line| {
-            if let ParsedLine::Entry(entry) = parse_line(line) {
+        self.coverage.can_grow = false;
+        for_each_line(&mut log, &shown, |seq, line| {
+            if !self.is_canceled()
+                && let ParsedLine::Entry(entry) = parse_line(line)
+            {
                 self.add_entry(&entry);
             }
+            if self.text.len() >= RECORD_TEXT_BYTES {
+                // Only all records together are valid. A number of lines is less than the size, which the last one covers.
+                self.coverage.end = seq.index() as u64 + 1;
+                self.end_record();
+            }
         })?;
-        (self.coverage.end, self.coverage.can_grow) = (size, false);
-        Ok(())
+        if self.is_canceled() {
+            return Ok(Extraction::Canceled);
+        }
+        self.coverage.end = size;
+        self.end_record();
+        Ok(Extraction::Complete)
+    }
+
+    fn is_canceled(&self) -> bool {
+        self.extractor.is_canceled.load(Ordering::Relaxed)
     }
 
     fn add_entry(&mut self, entry: &Entry<'_>) {
         let is_user = entry.role == MessageRole::User;
         for_each_searched_text(entry, |text| {
             StoredMessage { is_user, id: &entry.id, text }.write(&mut self.text);
-            add_to_signature(self.signatures, text);
+            add_to_signature(self.extractor.signatures, text);
         });
     }
 
     fn end_record(&mut self) {
         let coverage = Coverage { checksum: checksum(&self.covered), ..self.coverage };
         self.covered.reset();
-        let (signature, text) = (self.signatures.finish(), std::mem::take(&mut self.text));
-        self.records.push(NewRecord { coverage, signature, text });
-        self.coverage.start = self.coverage.end;
-    }
-
-    fn restart(&mut self) {
-        self.signatures.finish();
-        self.covered.reset();
+        let (signature, text) = (self.extractor.signatures.finish(), std::mem::take(&mut self.text));
+        let record = NewRecord { coverage, signature, text };
+        (self.extractor.use_record)(&record);
+        // Its memory serves the next record.
+        self.text = record.text;
         self.text.clear();
-        self.records.clear();
-        (self.coverage.start, self.coverage.end) = (0, 0);
-    }
-
-    fn finish(mut self) -> Vec<NewRecord> {
-        self.end_record();
-        self.records
+        self.coverage.start = self.coverage.end;
     }
 }
 

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::flag;
+use crate::entry::{EntryKind, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Heads, Seq};
 
 use super::UsageTotals;
+use crate::projection::preview::one_line;
 
 /// The usage of the part of a path after its last branch point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchUsage {
     /// The last entry of the branch that is part of the conversation.
@@ -24,6 +25,12 @@ pub struct BranchUsage {
     /// The leaf is in this branch.
     pub active: bool,
     pub deleted: bool,
+    /// The label of the branch, or the first thing that the user said on it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The entry whose text is the title if there is no label.
+    #[serde(skip)]
+    pub title_entry: Option<Seq>,
     #[serde(flatten)]
     pub usage: UsageTotals,
 }
@@ -50,11 +57,14 @@ pub(super) fn branches(
     });
     tips.map(|(tip, _)| {
         let (mut first, mut entries, mut usage) = (tip, 0, UsageTotals::default());
-        let mut active_here = false;
+        let (mut active_here, mut title_entry) = (false, None);
         for seq in own_entries(heads, &children, tip) {
             first = seq;
             entries += 1;
             active_here |= Some(seq) == active;
+            if heads.get(seq).kind == EntryKind::Message && heads.get(seq).role == MessageRole::User {
+                title_entry = Some(seq);
+            }
             if let Some(cost) = costs.get(&seq) {
                 usage.add(cost);
             }
@@ -65,6 +75,11 @@ pub(super) fn branches(
             entries,
             active: active_here,
             deleted: hidden.contains(&tip),
+            title: tree
+                .label(tip)
+                .map(|label| format!("[{}]", one_line(&label.text, 80)))
+                .unwrap_or_default(),
+            title_entry,
             usage,
         }
     })

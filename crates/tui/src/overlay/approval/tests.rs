@@ -186,6 +186,29 @@ fn check(text: &str, columns: usize, rows: usize) {
 }
 
 #[test]
+fn a_wide_screen_shows_a_change_side_by_side_and_requires_its_end() {
+    let lines = |sign: &str, most: usize| -> String {
+        (1..=most).map(|number| format!("{sign} {number}.\n")).collect()
+    };
+    let diff = format!("@@ -1,30 +1,31 @@\n{}{}", lines("-old", 30), lines("+new", 31));
+    let [mut question, ..] = questions("a");
+    question.change = ProposedChange::Diff { path: "a".to_owned(), diff, created: false };
+    let mut prompt = ApprovalPrompt::new(1, Question::Tool(question), None, Arc::default());
+    let rows = read(&mut prompt, room(140, 24));
+    assert_eq!(rows.len(), 31);
+    for number in 1..=30 {
+        let is_pair =
+            |row: &String| row.contains(&format!("old {number}.")) && row.contains(&format!("new {number}."));
+        assert!(rows.iter().any(is_pair), "{number}: {rows:?}");
+    }
+    assert!(rows[30].contains("new 31."), "{rows:?}");
+    assert!(matches!(
+        prompt.handle_key(KeyCode::Char('y').into(), room(140, 24)),
+        OverlayOutcome::CloseAndRun(_)
+    ));
+}
+
+#[test]
 fn the_attack_corpus_is_drawn_completely() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/approval");
     let mut count = 0;

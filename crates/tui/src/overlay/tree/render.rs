@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use osier_protocol::outline::{Glyphs, OutlineFilter, RowParts};
-use osier_protocol::{MessageRole, Seq};
+use osier_protocol::{MessageRole, Seq, without_markdown};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::TreeView;
@@ -55,6 +55,7 @@ impl TreeView {
         if count == 0 {
             let is_reading = self.snapshot.is_partial && !self.options.search.is_empty();
             let notice = match is_reading {
+                true if self.reading_failed => "  cannot search: the session cannot be read; try again later",
                 true => "  reading the session…",
                 false => "  no match; esc clears the search, ctrl+d resets the filter",
             };
@@ -111,18 +112,20 @@ impl TreeView {
     }
 
     /// A row, and the column where its label starts.
-    fn draw_row(&self, at: usize, first_level: usize, area: OverlayArea) -> (Line, usize) {
+    pub(super) fn draw_row(&self, at: usize, first_level: usize, area: OverlayArea) -> (Line, usize) {
         let row = &self.outline.rows[at];
         let text = self.row_text(row.seq);
         let parts = self.outline.row_parts_from(first_level, at, &text, Glyphs::Folding);
         let (mut line, name) = self.row_prefix(at, &parts, area);
+        let selected = at == self.selected_row;
         let role = match self.snapshot.tree.head(row.seq).role {
-            _ if row.deleted => ColorRole::Dim,
+            _ if row.deleted && !selected => ColorRole::Dim,
             MessageRole::User => ColorRole::User,
             MessageRole::Assistant => ColorRole::Text,
+            // The selected row is the brightest one.
+            _ if selected => ColorRole::Text,
             _ => ColorRole::Dim,
         };
-        let selected = at == self.selected_row;
         // The marker of the current position is never truncated.
         let area = area.columns.saturating_sub(width(parts.active));
         let over = (line.width() + width(parts.text)).saturating_sub(area);
@@ -135,8 +138,15 @@ impl TreeView {
 
     /// The text of a row; `…` if it is still being read.
     fn row_text(&self, seq: Seq) -> Cow<'_, str> {
-        let text = self.snapshot.preview(seq);
+        let text = self.preview(seq);
         if self.snapshot.is_partial && text.is_empty() { "…".into() } else { text }
+    }
+
+    fn preview(&self, seq: Seq) -> Cow<'_, str> {
+        match self.snapshot.preview(seq) {
+            Cow::Borrowed(text) => without_markdown(text),
+            Cow::Owned(text) => without_markdown(&text).into_owned().into(),
+        }
     }
 
     /// The part of a row before its text, and the column where its label starts.
@@ -168,7 +178,7 @@ impl TreeView {
     /// The number of columns of the selected row that do not fit.
     pub(super) fn overflow(&self, area: OverlayArea) -> usize {
         let Some(row) = self.outline.rows.get(self.selected_row) else { return 0 };
-        let text = self.snapshot.preview(row.seq);
+        let text = self.preview(row.seq);
         let parts = self.outline.row_parts(self.selected_row, &text, Glyphs::Folding);
         let before = self.row_prefix(self.selected_row, &parts, area).0.width();
         (before + width(parts.text) + width(parts.active)).saturating_sub(area.columns)
@@ -186,7 +196,7 @@ impl TreeView {
         let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
         let time =
             self.snapshot.tree.head(seq).time().map(|time| area.clock.format_full(time)).unwrap_or_default();
-        let text = self.snapshot.preview(seq);
+        let text = self.preview(seq);
         let line = Line::styled(ColorRole::Dim, &format!("{id} {time}  ")).with(ColorRole::Text, &text);
         let mut lines = wrap(&line, area.columns.saturating_sub(1));
         lines.truncate(height);

@@ -2,8 +2,11 @@
 
 use expect_test::expect;
 
+use super::TreeView;
 use super::tests::{TALK, listed, tree};
-use crate::testing::Harness;
+use crate::clock::LocalClock;
+use crate::overlay::OverlayArea;
+use crate::testing::{Harness, tree_snapshot};
 
 #[test]
 fn the_nested_style_indents_every_generation() {
@@ -50,4 +53,28 @@ fn the_lines_of_deep_branches_meet() {
         }
         assert!(rows.iter().any(|row| row.contains(&'│')), "{keys}");
     }
+}
+
+#[test]
+fn rows_show_no_marks_of_markdown() {
+    let harness = tree(60, 24, "say # Counting words; reply Use `wc` and **count**");
+    let text = harness.text();
+    let tree = text.split("Session tree").nth(1).unwrap();
+    assert!(tree.contains("user: \"Counting words\""), "{text}");
+    assert!(tree.contains("assistant: \"Use wc and count\"") && !tree.contains(['`', '*']), "{text}");
+}
+
+#[test]
+fn the_selected_row_is_bright() {
+    let script = osier_testkit::ScriptedSession::run(TALK);
+    let config = Harness::new(60, 24).state.config.clone();
+    let mut view = TreeView::new(tree_snapshot(&script), &config);
+    let area = OverlayArea { columns: 60, rows: 24, now: 0, clock: LocalClock::default() };
+    let call =
+        (0..view.outline.rows.len()).find(|at| view.draw_row(*at, 0, area).0.plain().contains("[read"));
+    let call = call.unwrap();
+    let markup = |view: &TreeView| view.draw_row(call, 0, area).0.to_markup();
+    assert!(markup(&view).contains("{dim|[read"), "{}", markup(&view));
+    view.select_row(call);
+    assert!(markup(&view).contains("{text on-selectedBg bold|[read"), "{}", markup(&view));
 }

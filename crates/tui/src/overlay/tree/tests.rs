@@ -78,6 +78,48 @@ fn the_first_rows_are_shown_while_the_texts_of_the_others_are_read() {
     assert!(rows.contains("user: \"a\"") && !rows.contains('…'), "{rows}");
 }
 
+/// The tree of [`TALK`] with and without the texts.
+fn complete_and_partial(harness: &Harness) -> (TreeSnapshot, TreeSnapshot) {
+    let complete = tree_snapshot(&harness.script);
+    let texts = Arc::new(vec![String::new(); complete.tree.len()]);
+    let partial = TreeSnapshot::new(complete.tree.clone(), complete.leaf, texts).partial(true);
+    (complete, partial)
+}
+
+#[test]
+fn texts_that_are_known_are_not_forgotten() {
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let (complete, partial) = complete_and_partial(&harness);
+    harness.press("alt+t alt+t");
+    let request = "ReadFirstRows { filter: Default, around: None }\n";
+    assert_eq!(harness.take_actions(), request, "the second key requests nothing");
+    harness.update(Msg::Tree(Box::new(partial.clone())));
+    assert_eq!(harness.take_actions(), "RefreshTree\n");
+    harness.update(Msg::TreeChanged(Box::new(complete)));
+    harness.update(Msg::Tree(Box::new(partial)));
+    assert!(!listed(&harness).contains('…'), "{}", listed(&harness));
+    harness.run_steps("say more");
+    harness.take_actions();
+    let (_, longer) = complete_and_partial(&harness);
+    harness.update(Msg::Tree(Box::new(longer)));
+    assert_eq!(harness.take_actions(), "RefreshTree\n", "the texts of a longer tree are read");
+}
+
+#[test]
+fn a_tree_whose_texts_cannot_be_read_says_so() {
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let (complete, partial) = complete_and_partial(&harness);
+    harness.press("alt+t");
+    harness.update(Msg::Tree(Box::new(partial)));
+    harness.press("'user'");
+    assert!(listed(&harness).contains("reading the session…"), "{}", listed(&harness));
+    harness.update(Msg::TreeFailed("no such file".to_owned()));
+    assert!(listed(&harness).contains("the session cannot be read"), "{}", listed(&harness));
+    assert!(harness.text().contains("no such file"), "{}", harness.text());
+    harness.update(Msg::TreeChanged(Box::new(complete)));
+    assert!(listed(&harness).contains("user: \"a\""), "{}", listed(&harness));
+}
+
 #[test]
 fn the_tree_uses_a_small_terminal_whole() {
     let harness = tree(64, 24, TALK);
@@ -104,7 +146,7 @@ fn the_tree_uses_a_small_terminal_whole() {
         │      • [read: notes.txt]
         │ ›    • assistant: "g"  ← active
         │ 00000009 2026-01-01 00:00  assistant: "g"
-        ╰─ ↑↓ enter select · esc cancel · L label · ctrl+u user only ───
+        ╰─ ↑↓ enter select · esc cancel · ctrl+left fold ───────────────
         code │ a/model │ #8 │ 5e551011
     "#]]);
 }
@@ -468,7 +510,7 @@ fn a_large_terminal_shows_more_keys_and_a_longer_preview() {
         │      • [read: notes.txt]
         │      • assistant: "g"  ← active
         │ 00000001 2026-01-01 00:00  user: "a"
-        ╰─ ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter · ctrl+a show all · ctrl+left fold · ctrl+right unfold · alt+v view · alt+c compare · alt+d delete · alt+g graft ─────
+        ╰─ ↑↓ enter select · esc cancel · ctrl+left fold · alt+c compare · alt+u undo · L label · ctrl+u user only · ctrl+o next filter · ctrl+a show all · ctrl+right unfold · alt+v view · alt+d delete ──────
         code │ a/model │ #8 │ 5e551011
     "#]]
     .assert_eq(&(panel.join("\n") + "\n"));
@@ -644,4 +686,30 @@ fn an_empty_tree_shows_a_notice_instead_of_the_panel() {
     let harness = tree(60, 24, "");
     assert!(harness.state.overlays.is_empty());
     assert!(harness.text().contains("The tree is empty"));
+}
+
+#[test]
+fn a_search_letter_by_letter_finds_what_the_complete_search_finds() {
+    const WORDS: &str = "say the cursor; reply A page of the parser; say \u{39f}\u{394}\u{39f}\u{3a3}\u{391} cursor; reply \u{5149}\u{6807}; say other; label curious on other";
+    // The selection depends on the way.
+    let rows = |harness: &Harness| -> Vec<String> {
+        let rows = listed(harness);
+        rows.lines().filter(|row| !row.starts_with('(')).map(|row| row.replace('›', " ")).collect()
+    };
+    for search in [
+        "cursor",
+        "cur s",
+        "the pa",
+        "\u{39f}\u{394}\u{39f}\u{3a3}\u{391}",
+        "\u{5149}\u{6807}",
+        "absent",
+        "cu ou",
+    ] {
+        let (mut typed, mut pasted) = (tree(60, 40, WORDS), tree(60, 40, WORDS));
+        search.chars().for_each(|ch| typed.key(crate::key::KeyCode::Char(ch).into()));
+        pasted.update(Msg::Input(crate::key::Input::Paste(search.to_owned())));
+        assert_eq!(rows(&typed), rows(&pasted), "{search}");
+        let is_empty = rows(&typed).iter().any(|row| row.contains("no match"));
+        assert_eq!(is_empty, search == "absent", "{search}");
+    }
 }

@@ -25,5 +25,6 @@ fn the_default_keys_stay_if_all_given_keys_are_unknown() {
         [action("x"), action("y"), action("L")],
         [Some(TreeAction::Label), Some(TreeAction::Label), None]
     );
-    assert_eq!(keys.help_parts()[..3], ["↑↓ enter select", "esc cancel", "x label"]);
+    assert_eq!(keys.help_parts()[..2], ["↑↓ enter select", "esc cancel"]);
+    assert!(keys.help_parts().contains(&"x label".to_owned()));
 }
