@@ -145,7 +145,7 @@ impl Worker {
         command: ClientCommand,
     ) -> Result<CommandReply, AgentError> {
         // One that sends a single command and receives no events could not do what it is asked.
-        if is_user_action(&command) && self.agent.live.is_attached(client) {
+        if is_user_action(&command) && self.agent.live.clients.contains(client) {
             self.agent.state().active_client = Some(client);
         }
         self.send(command).await
