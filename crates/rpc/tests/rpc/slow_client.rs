@@ -42,12 +42,15 @@ async fn program_with_long_answers(count: usize) -> TestProgram {
 
 const LONG: usize = 400 << 10;
 
+#[tokio::test]
+async fn the_server_ends_after_the_input_although_nobody_reads_its_last_answer() {
+    program_with_long_answers(1).await.ended().await;
+}
+
 /// Together the answers are longer than what may wait for the client.
 #[tokio::test]
 async fn the_server_ends_after_the_input_although_nobody_reads_its_answers() {
-    for count in [1, 8] {
-        program_with_long_answers(count).await.ended().await;
-    }
+    program_with_long_answers(8).await.ended().await;
 }
 
 #[tokio::test]
