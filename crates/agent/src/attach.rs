@@ -9,12 +9,13 @@ use osier_store::LogVersion;
 use osier_tree::ReplyDelta;
 use tokio::sync::broadcast;
 
+use crate::attached_clients::AttachedClient;
 use crate::client_position::ClientPosition;
 use crate::context::{AgentContext, AgentState};
 use crate::error::AgentError;
 use crate::events::{AgentEvents, QueuedEvents};
 use crate::leftover_queue::read_leftover_queue;
-use crate::live_events::{AttachedClient, ClientId, LiveEvent};
+use crate::live_events::{ClientId, LiveEvent};
 use crate::missed_entries::MissedEntries;
 
 /// Attaches to a session at a cursor where no agent works. The events are those of the session: entries, drafts and moves.
@@ -34,7 +35,7 @@ impl AgentContext {
         client: Option<ClientId>,
     ) -> Result<Attached, AgentError> {
         self.read_returned_prompts().await?;
-        let client = client.map(|client| self.live.add_client(client));
+        let client = client.map(|client| self.live.clients.add(client));
         // Subscribe first: what happens in between is in both, and the order of events sorts it out.
         let (live, agent, shown, mut unseen) = {
             let mut agent_state = self.state();

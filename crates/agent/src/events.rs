@@ -11,8 +11,9 @@ use osier_session::{SessionEvent, SessionEvents, StateAge};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
+use crate::attached_clients::AttachedClient;
 use crate::client_position::ClientPosition;
-use crate::live_events::{AttachedClient, LiveEvent};
+use crate::live_events::LiveEvent;
 use crate::missed_entries::MissedEntries;
 
 /// The source of a client's event stream.

@@ -6,7 +6,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `attach.rs`, `events.rs`, `client_position.rs`, `missed_entries.rs`, `live_events.rs`, `running_events.rs`, `redacted_deltas.rs` | attaching a client; all its events in one order, from its position, with the entries it missed; events that are never stored, and those of what runs now; replies while they stream, without secrets |
+//! | `attach.rs`, `attached_clients.rs`, `events.rs`, `client_position.rs`, `missed_entries.rs`, `live_events.rs`, `running_events.rs`, `redacted_deltas.rs` | attaching a client; who is attached; all its events in one order, from its position, with the entries it missed; events that are never stored, and those of what runs now; replies while they stream, without secrets |
 //! | `worker.rs`, `context.rs`, `config.rs` | the loop over commands; the cursor it works at and its state; the configuration of an agent |
 //! | `tail.rs`, `next_step.rs` | the end of a path, and the one decision of the loop. Pure |
 //! | `turn.rs`, `resume.rs`, `model_call.rs`, `tool_calls.rs` | a turn step by step; continuing an unfinished one; calling the model, with retries; running tool calls |
@@ -26,6 +26,7 @@
 pub mod agent_files;
 mod agent_handle;
 mod attach;
+mod attached_clients;
 pub mod attachments;
 mod backtrack;
 mod branch_summary;

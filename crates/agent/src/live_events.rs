@@ -8,6 +8,7 @@ use osier_protocol::ClientEvent;
 use osier_session::{Session, StateAge};
 use tokio::sync::broadcast;
 
+use crate::attached_clients::AttachedClients;
 use crate::running_events::RunningEvents;
 
 /// How many events a slow client may fall behind before it must attach again.
@@ -41,24 +42,7 @@ pub(crate) struct LiveSender {
     session: Session,
     sender: broadcast::Sender<LiveEvent>,
     running: Arc<Mutex<RunningEvents>>,
-    /// The clients that receive events, as often as they attached.
-    clients: Arc<Mutex<Vec<ClientId>>>,
-}
-
-/// A client that receives events, until this is dropped.
-#[derive(Debug)]
-pub(crate) struct AttachedClient {
-    pub(crate) id: ClientId,
-    clients: Arc<Mutex<Vec<ClientId>>>,
-}
-
-impl Drop for AttachedClient {
-    fn drop(&mut self) {
-        let mut clients = lock(&self.clients);
-        if let Some(at) = clients.iter().position(|client| *client == self.id) {
-            clients.swap_remove(at);
-        }
-    }
+    pub(crate) clients: AttachedClients,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,16 +52,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl LiveSender {
     pub(crate) fn new(session: Session) -> LiveSender {
         let sender = broadcast::Sender::new(CHANNEL_CAPACITY);
-        LiveSender { session, sender, running: Arc::default(), clients: Arc::default() }
-    }
-
-    pub(crate) fn add_client(&self, id: ClientId) -> AttachedClient {
-        lock(&self.clients).push(id);
-        AttachedClient { id, clients: self.clients.clone() }
-    }
-
-    pub(crate) fn is_attached(&self, client: ClientId) -> bool {
-        lock(&self.clients).contains(&client)
+        LiveSender { session, sender, running: Arc::default(), clients: AttachedClients::new() }
     }
 
     pub(crate) fn send(&self, event: ClientEvent) {

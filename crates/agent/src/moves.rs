@@ -14,6 +14,7 @@ use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::hooks::{ExtensionSummary, MovePreparation, entry_id};
 use crate::model_choice::ModelChoice;
+use crate::queue::into_prompts;
 use crate::summarizer::SummaryError;
 
 /// The hooks' decision about a move.
@@ -87,7 +88,7 @@ impl AgentContext {
         let summary_entry = outcome.stored().filter(|_| written.is_some()).map(|stored| stored.id);
         let labeled = summary_entry.as_deref().or(preparation.target_id.as_deref());
         self.set_label(preparation.label.as_deref(), labeled).await?;
-        let returned = self.clear_queue().await?;
+        let returned = into_prompts(self.clear_queue().await?);
         let from_hook = from_hook && summary_entry.is_some();
         self.observe_move(entry_id(&state.tree, at), summary_entry.clone(), from_hook).await;
         Ok(with_editor(MoveReply { summary_entry, returned, ..self.unmoved() }, editor))

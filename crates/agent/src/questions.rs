@@ -1,4 +1,5 @@
-//! Asking the user: a question stays open until a client answers it or its turn stops.
+//! Asking the user: a question stays open until a client answers it or its turn stops. Approvals wait for a user who comes back;
+//! a dialog of an extension, which may have nothing to do with the turn, does not.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +65,7 @@ impl AgentContext {
         self.ask_clients(question, None, cancel).await
     }
 
-    /// Asks the attached clients, for this agent or for the sub-agent with a name.
+    /// Asks the attached clients, for this agent or for the sub-agent with a name. If nobody is there, a dialog is canceled.
     pub(crate) async fn ask_clients(
         &self,
         question: Question,
@@ -72,6 +73,7 @@ impl AgentContext {
         cancel: &CancellationToken,
     ) -> Option<UserAnswer> {
         tracing::debug!("asking the user");
+        let is_dialog = matches!(question, Question::Dialog(_));
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut agent_state = self.state();
@@ -82,6 +84,9 @@ impl AgentContext {
         let answer = tokio::select! {
             answer = answered => answer.ok(),
             () = cancel.cancelled() => None,
+            () = self.live.clients.wait_until_absent(), if is_dialog => {
+                Some(UserAnswer::No { reason: String::new() })
+            }
         };
         let mut agent_state = self.state();
         agent_state.questions.pending.remove(&id);

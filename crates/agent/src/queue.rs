@@ -104,7 +104,7 @@ impl AgentContext {
     }
 
     /// Takes all prompts out of the queue, except the one that is being delivered.
-    pub(crate) async fn clear_queue(&self) -> Result<Vec<Prompt>, AgentError> {
+    pub(crate) async fn clear_queue(&self) -> Result<PromptQueue, AgentError> {
         let mut taken = PromptQueue::default();
         self.update_queue(|queue, delivering| {
             taken = std::mem::take(queue);
@@ -114,7 +114,7 @@ impl AgentContext {
             }
         })
         .await?;
-        Ok(into_prompts(taken))
+        Ok(taken)
     }
 
     /// Starts to deliver the oldest prompt. It stays in the queue until `finish_delivery`.

@@ -98,7 +98,7 @@ impl Worker {
     fn ask_active_client(&self, request: ClientEvent) {
         let active = self.agent.state().active_client;
         // It may have left, or attached again as another client.
-        let recipient = active.filter(|client| self.agent.live.is_attached(*client));
+        let recipient = active.filter(|client| self.agent.live.clients.contains(*client));
         self.agent.live.send_to(recipient, request);
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use osier_model::CancellationToken;
 use osier_protocol::{
     Attached, ClientCommand, ClientEvent, CommandReply, EndedTurn, ExtensionInput, LogPosition, Prompt,
-    PromptTiming, TurnOutcome,
+    PromptQueue, PromptTiming, TurnOutcome,
 };
 use osier_session::{Cursor, Session};
 use osier_tools::user_bash::UserCommand;
@@ -27,7 +27,7 @@ use crate::hooks::{HookEvent, RequestPurpose};
 use crate::live_events::ClientId;
 use crate::marks::is_mark;
 use crate::model_choice::ModelChoice;
-use crate::queue::QueueKind;
+use crate::queue::{QueueKind, into_prompts};
 use crate::request::PreparedRequest;
 use crate::side_state::SideState;
 use crate::turn::{ExpectedLeaf, ReplySender, Turn, TurnResult, TurnStart};
@@ -144,7 +144,7 @@ impl Worker {
         command: ClientCommand,
     ) -> Result<CommandReply, AgentError> {
         // One that sends a single command and receives no events could not do what it is asked.
-        if is_user_action(&command) && self.agent.live.is_attached(client) {
+        if is_user_action(&command) && self.agent.live.clients.contains(client) {
             self.agent.state().active_client = Some(client);
         }
         self.send(command).await
@@ -309,10 +309,10 @@ impl WorkerLoop {
 
     async fn receive(&mut self, command: ClientCommand, reply: ReplySender) {
         match command {
-            ClientCommand::Cancel => {
+            command @ (ClientCommand::Cancel | ClientCommand::Stop) => {
                 tracing::debug!(session = self.agent.session.id(), "a client cancels");
                 self.refuse_deferred();
-                self.execute(ClientCommand::Cancel, reply).await;
+                self.execute(command, reply).await;
             }
             command if self.must_wait(&command) => self.deferred.push_back((command, reply)),
             command => self.execute(command, reply).await,
@@ -331,16 +331,18 @@ impl WorkerLoop {
             ClientCommand::RunShell(command) => return self.start_shell_command(command, reply),
             ClientCommand::Cancel => {
                 self.stop_all().await;
-                self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
+                self.agent.clear_queue().await.map(returned_prompts)
+            }
+            ClientCommand::Stop => {
+                self.stop_all().await;
+                Ok(CommandReply::Done)
             }
             ClientCommand::ExtensionInput(_) => Ok(CommandReply::Done),
             ClientCommand::StopShell => {
                 stop_task(&mut self.bash).await;
                 Ok(CommandReply::Done)
             }
-            ClientCommand::ClearQueue => {
-                self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
-            }
+            ClientCommand::ClearQueue => self.agent.clear_queue().await.map(returned_prompts),
             ClientCommand::Answer { question, answer } => {
                 self.agent.answer_question(question, answer).map(|()| CommandReply::Done)
             }
@@ -552,6 +554,11 @@ fn is_user_action(command: &ClientCommand) -> bool {
         }
         _ => true,
     }
+}
+
+fn returned_prompts(queue: PromptQueue) -> CommandReply {
+    let follow_ups = queue.follow_up.len();
+    CommandReply::Returned { prompts: into_prompts(queue), follow_ups }
 }
 
 /// Waits until the task ends; forever if there is none.

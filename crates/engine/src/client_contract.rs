@@ -230,7 +230,10 @@ pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn Clien
     let steer = ClientCommand::timed_prompt(Prompt::text("to the left"), PromptTiming::Steer);
     assert_eq!(client.send(steer).await, Ok(CommandReply::Queued));
     let returned = client.send(ClientCommand::Cancel).await;
-    assert_eq!(returned, Ok(CommandReply::Returned { prompts: vec![Prompt::text("to the left")] }));
+    assert_eq!(
+        returned,
+        Ok(CommandReply::Returned { prompts: vec![Prompt::text("to the left")], follow_ups: 0 })
+    );
 }
 
 /// A prompt that must not start a turn waits, and is sent together with the next prompt.

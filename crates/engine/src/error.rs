@@ -91,7 +91,8 @@ pub enum EngineError {
     #[error("entry {id} cannot be read")]
     UnreadableEntry { id: String },
     #[error(
-        "the {what} is larger than 64 MB, which is too much for one message; over HTTP it is streamed: `GET /api/sessions/ID/{what}`"
+        "the {what} is larger than 64 MB, which is too much for one message; read the entries in pages, print it with `osier sessions \
+         {what}`, or read it over HTTP, which streams it: `GET /api/sessions/ID/{what}`"
     )]
     AnswerTooLarge { what: &'static str },
     /// The client only reads, so it has no agent that could answer.

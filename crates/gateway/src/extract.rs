@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::IntoResponse;
 use osier_engine::{FindScope, SessionOperations, StoredSession};
 use osier_protocol::{Client, ClientCommand, CommandReply, plain_json_error};
@@ -76,13 +76,17 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Params<T>, ApiError> {
-        let parsed = Query::try_from_uri(&parts.uri);
-        parsed.map(|Query(params)| Params(params)).map_err(|error| {
-            let reason = error.body_text();
-            let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
-            ApiError::invalid(format!("the query is not valid: {}", plain_json_error(reason)))
-        })
+        parse_query(&parts.uri).map(Params)
     }
+}
+
+fn parse_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
+    let parsed = Query::try_from_uri(uri);
+    parsed.map(|Query(params)| params).map_err(|error| {
+        let reason = error.body_text();
+        let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
+        ApiError::invalid(format!("the query is not valid: {}", plain_json_error(reason)))
+    })
 }
 
 /// The session of a request.
@@ -174,4 +178,43 @@ pub(crate) async fn path_part(parts: &mut Parts, name: &str) -> Result<String, A
     let params = params.map_err(|_| ApiError::invalid("the path is not valid UTF-8"))?;
     let part = params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
     part.ok_or_else(|| ApiError::invalid("the path is not valid"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Parameters of all types that handlers have.
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct SomeParams {
+        text: Option<String>,
+        limit: Option<usize>,
+        #[serde(default)]
+        with_context: bool,
+    }
+
+    fn parse(query: &str) -> Option<Result<SomeParams, ApiError>> {
+        // The HTTP library refuses what is not a URI.
+        let uri: Uri = format!("/api/sessions?{query}").parse().ok()?;
+        Some(parse_query(&uri))
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_is_parameters_or_refused(query in "((text|limit|withContext|[a-z])=?[!-~]{0,8}&?){0,4}") {
+            if let Some(Err(error)) = parse(&query) {
+                prop_assert_eq!(error.into_response().status(), StatusCode::BAD_REQUEST);
+            }
+        }
+
+        #[test]
+        fn any_text_arrives_as_it_was(text in any::<String>(), limit in any::<usize>(), with in any::<bool>()) {
+            let encoded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let params = parse(&format!("limit={limit}&text={encoded}&withContext={with}")).unwrap().unwrap();
+            prop_assert_eq!((params.text, params.limit, params.with_context), (Some(text), Some(limit), with));
+        }
+    }
 }

@@ -166,7 +166,7 @@ fn panicked(_: Box<dyn std::any::Any + Send + 'static>) -> Response {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use async_trait::async_trait;
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    fn gateway() -> Arc<Gateway> {
+    pub(crate) fn gateway() -> Arc<Gateway> {
         let folder = tempfile::tempdir().unwrap();
         Arc::new(Gateway::new(GatewayConfig {
             engine: Engine::default(),

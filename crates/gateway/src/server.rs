@@ -199,21 +199,70 @@ async fn finish_writing<C: Future>(
 #[cfg(test)]
 mod tests {
     use axum::routing::get;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
     use tokio::time::Instant;
 
     use super::*;
 
-    /// The response is handed over in one piece, long before its client has received it.
-    #[tokio::test(start_paused = true)]
-    async fn a_response_in_one_piece_is_sent_although_its_client_is_slow() {
-        let (mut client, server) = tokio::io::duplex(4096);
-        let (limits, start) = (Limits::default(), Instant::now());
-        let router = Router::new().route("/", get(async || "x".repeat(1 << 20)));
-        let router = router.layer(axum::middleware::from_fn(crate::idle::count_request));
+    /// Serves one connection with this router.
+    fn serve_one(router: Router, limits: Limits) -> DuplexStream {
+        let (client, server) = tokio::io::duplex(4096);
         let stream = StallGuard::new(server, limits.pause);
         let written = stream.written();
         tokio::spawn(async move { serve(stream, written, router, &limits, &CancellationToken::new()).await });
+        client
+    }
+
+    fn page(text: String) -> Router {
+        let router = Router::new().route("/", get(async || text));
+        router.layer(axum::middleware::from_fn(crate::idle::count_request))
+    }
+
+    /// Sends this and nothing more. Returns what the server sends until it ends the connection, and how long that took.
+    async fn exchange(router: Router, limits: Limits, sent: &[u8]) -> (String, Duration) {
+        let (mut client, start) = (serve_one(router, limits), Instant::now());
+        client.write_all(sent).await.unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).await.unwrap();
+        (String::from_utf8_lossy(&received).into_owned(), start.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_headers_and_bodies_end_the_connection() {
+        let (headers, took) =
+            exchange(page(String::new()), Limits::default(), b"GET / HTTP/1.1\r\nhost: loc").await;
+        assert!(!headers.starts_with("HTTP/1.1 200"), "{headers}");
+        assert_eq!(took.as_secs(), Limits::default().headers.as_secs());
+        let gateway = routes::tests::gateway();
+        let token = gateway.token_file().current().token.reveal().to_owned();
+        let request = format!(
+            "POST /api/sessions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: 100\r\nconnection: close\r\n\r\n{{"
+        );
+        let (body, took) = exchange(routes::router(gateway), Limits::default(), request.as_bytes()).await;
+        assert!(body.starts_with("HTTP/1.1 4") && body.contains("invalid_request"), "{body}");
+        assert_eq!(took.as_secs(), Limits::default().pause.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_requests_ends_whatever_version_of_http_it_speaks() {
+        // Without other limits, which end such a connection too.
+        let hour = Duration::from_secs(3600);
+        let limits = Limits { headers: hour, heartbeat: hour, ..Limits::default() };
+        let settings = "\0\0\0\u{4}\0\0\0\0\0";
+        let http2 = format!("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{settings}");
+        let (http2, took) = exchange(page(String::new()), limits.clone(), http2.as_bytes()).await;
+        assert!(!http2.is_empty() && took < hour, "the gateway speaks HTTP/2: {took:?}");
+        let http1 = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (http1, took) = exchange(page(String::new()), limits, http1).await;
+        assert!(http1.starts_with("HTTP/1.1 200") && took < hour, "{took:?}: {http1}");
+    }
+
+    /// The response is handed over in one piece, long before its client has received it.
+    #[tokio::test(start_paused = true)]
+    async fn a_response_in_one_piece_is_sent_although_its_client_is_slow() {
+        let start = Instant::now();
+        let mut client = serve_one(page("x".repeat(1 << 20)), Limits::default());
         client.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let mut received = 0;
         loop {

@@ -33,7 +33,7 @@ pub enum LocalEngineError {
     #[error("the session contains bytes that are not text, so it cannot be sent as text")]
     NotText,
     #[error(
-        "the {what} is larger than 64 MB, which is too much for one message; over HTTP it is streamed (`GET /api/sessions/ID/{what}`), and `osier sessions {what}` prints it"
+        "the {what} is larger than 64 MB, which is too much for one message; read the entries in pages, print it with `osier sessions {what}`, or read it over HTTP, which streams it: `GET /api/sessions/ID/{what}`"
     )]
     ReplyTooLarge { what: &'static str },
 }

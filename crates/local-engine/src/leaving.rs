@@ -90,7 +90,7 @@ impl LeftSession {
     pub(crate) async fn stop_work(&self) -> Result<StoppedWork, ClientError> {
         let turn_stopped = self.client.attach(None).await?.state.turn_running;
         let prompts = match self.client.send(ClientCommand::Cancel).await? {
-            CommandReply::Returned { prompts } => prompts,
+            CommandReply::Returned { prompts, .. } => prompts,
             _ => Vec::new(),
         };
         Ok(StoppedWork { turn_stopped, prompts })

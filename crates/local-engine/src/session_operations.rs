@@ -84,6 +84,17 @@ impl LocalEngine {
             SessionOperation::AppendBranchSummary { from_id, summary, placement } => {
                 session.append_branch_summary(&to_placement(placement), &from_id, &summary).await?
             }
+            SessionOperation::AppendLabelChange { target_id, label } => {
+                let label = label.filter(|label| !label.is_empty());
+                session.append_label(&target_id, label.as_deref()).await?
+            }
+            SessionOperation::AppendSessionInfo { name } => session.rename(&name).await?,
+            SessionOperation::SwitchLeaf { leaf_id, expected_leaf_id: expected } => {
+                session.switch_leaf(&leaf_id, expected.as_ref().map(Option::as_deref)).await?
+            }
+            SessionOperation::ResetLeaf { expected_leaf_id: expected } => {
+                session.reset_leaf(expected.as_ref().map(Option::as_deref)).await?
+            }
             SessionOperation::UpdateEntry { entry_id, status, payload } => {
                 session.update_entry(&entry_id, &status, &payload).await?
             }

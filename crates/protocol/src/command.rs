@@ -35,6 +35,8 @@ pub enum ClientCommand {
     /// Stops the running turn and the running shell command. Replies when both have ended, with the queued
     /// prompts, which are not sent.
     Cancel,
+    /// Stops what runs, as `Cancel` does. Queued prompts stay queued; they follow the next prompt.
+    Stop,
     /// Input for extensions. Without extensions, nothing happens.
     ExtensionInput(ExtensionInput),
     /// Cancels a task that a sub-agent does, or all of them. The turn goes on with their results.

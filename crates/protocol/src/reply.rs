@@ -23,9 +23,12 @@ pub enum CommandReply {
     Handled,
     /// A hook refused the command, or the user canceled it. Nothing changed.
     Cancelled,
-    /// The prompts taken out of the queue.
+    /// The prompts taken out of the queue, in the order in which they would have been delivered.
     Returned {
         prompts: Vec<Prompt>,
+        /// How many of them, the last ones, are follow-ups.
+        #[serde(rename = "followUps", default)]
+        follow_ups: usize,
     },
     Moved(MoveReply),
     Compacted(CompactionReply),

@@ -1,5 +1,4 @@
-//! Operations on stored sessions, with the names of a NetaClaw session tree. They need no agent and no open session. What a
-//! client can also do otherwise is not repeated here: `switchLeaf` and `resetLeaf` are moves, `appendLabelChange` is a label.
+//! Operations on stored sessions, with the names of a NetaClaw session tree. They need no agent and no open session.
 
 use osier_tree::{EntryId, JsonText};
 use schemars::JsonSchema;
@@ -81,6 +80,29 @@ pub enum SessionOperation {
         #[serde(flatten)]
         placement: Placement,
     },
+    /// Without a label, or with an empty one, removes the label of the entry.
+    AppendLabelChange {
+        target_id: EntryId,
+        #[serde(default)]
+        label: Option<String>,
+    },
+    /// Names the session. An empty name removes the name.
+    AppendSessionInfo { name: String },
+    /// Moves the leaf to exactly this entry.
+    SwitchLeaf {
+        leaf_id: EntryId,
+        /// Fail unless this is the leaf; `null` is before the first entry.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<EntryId>")]
+        expected_leaf_id: Option<Option<EntryId>>,
+    },
+    /// Moves the leaf before the first entry.
+    ResetLeaf {
+        /// As for `switch_leaf`.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<EntryId>")]
+        expected_leaf_id: Option<Option<EntryId>>,
+    },
     /// Ends a running batch of sub-agents. Other entries never change.
     UpdateEntry {
         entry_id: EntryId,
@@ -93,7 +115,7 @@ pub enum SessionOperation {
 
 impl SessionOperation {
     /// The values of `type`.
-    pub const NAMES: [&str; 12] = [
+    pub const NAMES: [&str; 16] = [
         "get_session",
         "update_session",
         "list_entries",
@@ -105,6 +127,10 @@ impl SessionOperation {
         "append_model_change",
         "append_compaction",
         "append_branch_summary",
+        "append_label_change",
+        "append_session_info",
+        "switch_leaf",
+        "reset_leaf",
         "update_entry",
     ];
 }

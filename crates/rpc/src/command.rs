@@ -134,6 +134,7 @@ commands! {
     CompareTries "compare_tries" { #[serde(default)] explore: Option<String>, left: u32, right: u32 },
     SetApprovalMode "set_approval_mode" { mode: ApprovalMode },
     GetSnapshot "get_snapshot" {
+        #[serde(default)] session: Option<String>,
         #[serde(default)] since: Option<usize>,
         #[serde(default)] generation: Option<String>,
         #[serde(default)] without_context: bool,

@@ -117,7 +117,8 @@ impl RpcServer {
             RpcCommand::SetApprovalMode { mode } => {
                 session.store_with(order, ClientCommand::SetApproval { mode }).await
             }
-            RpcCommand::GetSnapshot { since, generation, without_context } => {
+            RpcCommand::GetSnapshot { session: named, since, generation, without_context } => {
+                let session = self.named_or_open(named, session).await?;
                 self.snapshot(session, since, generation, without_context).await
             }
             RpcCommand::Operation { session: named, operation } => {

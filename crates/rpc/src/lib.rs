@@ -3,7 +3,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `server.rs`, `command.rs`, `response.rs` | the loop that reads commands; the commands; the responses |
+//! | `server.rs`, `input.rs`, `progress.rs` | the loop that reads commands; its lines; how far the output is read |
+//! | `command.rs`, `response.rs` | the commands; the responses |
 //! | `commands.rs`, `commands/` | what each command does |
 //! | `session.rs` | an open session, and the task that writes its events |
 //! | `translator.rs`, `translator/` | events of Osier in, events of pi out |
@@ -13,8 +14,10 @@
 mod command;
 mod commands;
 mod dialogs;
+mod input;
 mod message_queue;
 mod pi_event;
+mod progress;
 mod reply_stream;
 mod response;
 mod server;

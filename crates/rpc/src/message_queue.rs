@@ -5,7 +5,7 @@
 pub(crate) struct QueueTexts {
     queued: [Vec<String>; 2],
     announced: [Vec<String>; 2],
-    /// Set while a command empties the queue and fills it again.
+    /// Set while a command empties the queue. The end is announced, and nothing before.
     pub(crate) is_moving: bool,
 }
 
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_that_are_queued_again_are_not_announced() {
+    fn a_queue_that_moves_is_not_announced() {
         let mut queue = QueueTexts::default();
         queue.set_queued(&texts(&["a"]), &[]);
         queue.is_moving = true;

@@ -1,6 +1,6 @@
 //! Reads commands and answers them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -11,31 +11,27 @@ use async_trait::async_trait;
 use futures_util::poll;
 use osier_protocol::{
     ClientCommand, ClientError, EngineClient, ErrorCode, NewSessionOptions, OpenedSession, SessionRef,
-    plain_json_error,
 };
-use osier_wire::{IncomingFrame, LineReader, Outbox, line_writer};
+use osier_wire::{LineReader, Outbox, line_writer};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{IncomingLine, InvalidRpcRequest, RpcRequest};
 use crate::dialogs::DialogResponse;
+use crate::input::{CANCEL_TIMEOUT, CommandInput, InputEnd};
+use crate::progress::ProgressWriter;
 use crate::response::{CommandResult, response_line};
 use crate::session::{ExtensionRequest, ExtensionRequests, RpcSession};
 
 /// How many commands may run alongside others. The input waits for one of them to end.
 const MAX_ALONGSIDE: usize = 64;
 
-/// How many lines may wait for a command that runs alone.
-const MAX_WAITING: usize = 64;
-
-/// How long commands may run on after the client has closed the input. Then they are canceled.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long they may take to end after that.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// A client that takes nothing of the last lines for this long gets no more of them.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest line in bytes. It leaves room for several images.
 pub const MAX_LINE: usize = 64 << 20;
@@ -50,6 +46,7 @@ pub trait HtmlExporter: Send + Sync + fmt::Debug {
 /// What a server needs.
 #[derive(Debug)]
 pub struct RpcConfig {
+    /// Leaves the turn of a session that the client leaves to the server, which keeps the queue of that session.
     pub engine: Arc<dyn EngineClient>,
     pub exporter: Arc<dyn HtmlExporter>,
     /// The main session.
@@ -90,6 +87,7 @@ pub async fn serve(
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), ClientError> {
     let RpcConfig { engine, exporter, session, new_session, stop } = config;
+    let (output, written) = ProgressWriter::new(output);
     let (output, _writing) = Outbox::start(line_writer(output));
     let (requests, requested) = mpsc::unbounded_channel();
     let main = RpcSession::attach(session, false, 0, output.clone(), requests.clone()).await?;
@@ -117,73 +115,12 @@ pub async fn serve(
     let _ = timeout(CANCEL_TIMEOUT, server.end_turns()).await;
     server.stop_events();
     alongside.abort_all();
-    match stop.is_cancelled() {
-        true => drop(timeout(CANCEL_TIMEOUT, server.output.flush()).await),
-        false => server.output.flush().await,
-    }
+    server.write_last_lines(written, &stop).await;
     Ok(())
 }
 
-type ParsedLine = Result<IncomingLine, InvalidRpcRequest>;
-
-fn parse_line(line: IncomingFrame) -> ParsedLine {
-    let object = match line {
-        IncomingFrame::Text(line) => serde_json::from_str(&line).map_err(|error| error.to_string()),
-        IncomingFrame::Invalid(reason) | IncomingFrame::Unreadable(reason) => Err(reason),
-    };
-    let invalid = |reason: String| InvalidRpcRequest {
-        id: None,
-        name: "parse".to_owned(),
-        error: format!("Failed to parse command: {}", plain_json_error(&reason)),
-    };
-    IncomingLine::parse(object.map_err(invalid)?)
-}
-
-/// The lines of the client.
-struct CommandInput<'a, R> {
-    lines: LineReader<R>,
-    /// Lines that were read while a command ran alone.
-    waiting: VecDeque<ParsedLine>,
-    quit: &'a CancellationToken,
-    end: Option<InputEnd>,
-}
-
-/// The input has ended. All commands together have this much time.
-#[derive(Debug, Clone, Copy)]
-struct InputEnd {
-    cancel_at: Instant,
-    stop_at: Instant,
-}
-
-impl InputEnd {
-    fn now() -> InputEnd {
-        let cancel_at = Instant::now() + END_TIMEOUT;
-        InputEnd { cancel_at, stop_at: cancel_at + CANCEL_TIMEOUT }
-    }
-}
-
-impl<R: AsyncRead + Unpin> CommandInput<'_, R> {
-    /// The next line. `None` at the end of the input, and when the server ends.
-    async fn next(&mut self) -> Option<ParsedLine> {
-        match self.waiting.pop_front() {
-            Some(line) => Some(line).filter(|_| !self.quit.is_cancelled()),
-            None => self.read().await,
-        }
-    }
-
-    async fn read(&mut self) -> Option<ParsedLine> {
-        let line = self.quit.run_until_cancelled(self.lines.next()).await.flatten();
-        if line.is_none() {
-            self.end.get_or_insert_with(InputEnd::now);
-        }
-        line.map(parse_line)
-    }
-
-    /// Whether the commands that are left come too late to run.
-    fn is_over(&self) -> bool {
-        self.end.is_some_and(|end| end.cancel_at <= Instant::now())
-    }
-}
+/// A command that runs, or something else that is done for a line.
+type BoxedRun<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 async fn join_all(commands: &mut JoinSet<()>) {
     while commands.join_next().await.is_some() {}
@@ -211,31 +148,31 @@ impl RpcServer {
         alongside: &mut JoinSet<()>,
         quit: &CancellationToken,
     ) {
-        let mut input = CommandInput { lines, waiting: VecDeque::new(), quit, end: None };
+        let mut input = CommandInput::new(lines, quit);
         while let Some(line) = input.next().await {
-            match line {
-                Ok(IncomingLine::Command(request)) if input.is_over() => self.refuse_late(request).await,
+            // A client that does not read its lines must not keep the server from reading the end of the input.
+            let run: BoxedRun<'_> = match line {
+                Ok(IncomingLine::Command(request)) if input.is_over() => Box::pin(self.refuse_late(request)),
                 Ok(IncomingLine::Command(request)) if !request.command.runs_alongside() => {
-                    let run = Box::pin(self.clone().run_request(request));
-                    self.run_and_read(run, &mut input).await;
+                    Box::pin(self.clone().run_request(request))
                 }
                 Ok(IncomingLine::Command(request)) => {
                     self.run_alongside(request, alongside, &mut input).await;
+                    continue;
                 }
-                Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
-                Err(invalid) => {
-                    self.refuse(invalid.id.as_ref(), &invalid.name, ErrorCode::Usage, &invalid.error).await;
-                }
-            }
+                Ok(IncomingLine::DialogResponse(response)) => Box::pin(self.answer_dialog(response)),
+                Err(invalid) => Box::pin(self.refuse_invalid(invalid)),
+            };
+            self.run_and_read(run, &mut input).await;
         }
         let end = input.end.unwrap_or_else(InputEnd::now);
         self.finish(join_all(alongside), end).await;
     }
 
     /// Runs a command to its end. It may ask the user, so the answers that arrive meanwhile are used at once; other lines wait.
-    async fn run_and_read<R: AsyncRead + Unpin>(
-        &self,
-        mut run: Pin<Box<impl Future<Output = ()>>>,
+    async fn run_and_read<'a, R: AsyncRead + Unpin>(
+        &'a self,
+        mut run: BoxedRun<'a>,
         input: &mut CommandInput<'_, R>,
     ) {
         loop {
@@ -245,11 +182,16 @@ impl RpcServer {
             let line = tokio::select! {
                 biased;
                 () = &mut run => return,
-                line = input.read(), if input.waiting.len() < MAX_WAITING => line,
+                line = input.read(), if input.has_room() => line,
             };
             match line {
-                Some(Ok(IncomingLine::DialogResponse(response))) => self.answer_dialog(response).await,
-                Some(line) => input.waiting.push_back(line),
+                Some(Ok(IncomingLine::DialogResponse(response))) => {
+                    let both = futures_util::future::join(run, self.answer_dialog(response));
+                    run = Box::pin(async move {
+                        both.await;
+                    });
+                }
+                Some(line) => input.keep(line),
                 None => {}
             }
         }
@@ -297,6 +239,10 @@ impl RpcServer {
         }
     }
 
+    async fn refuse_invalid(&self, invalid: InvalidRpcRequest) {
+        self.refuse(invalid.id.as_ref(), &invalid.name, ErrorCode::Usage, &invalid.error).await;
+    }
+
     /// The input ended long ago, and the commands before this one have taken all the time.
     async fn refuse_late(&self, request: RpcRequest) {
         let error = "the input has ended, and earlier commands took too long; the command was not run";
@@ -322,6 +268,20 @@ impl RpcServer {
                 // The question may have been withdrawn in the meantime.
                 let _ = session.client.send(ClientCommand::Answer { question, answer }).await;
             }
+        }
+    }
+
+    /// Waits until the client has everything, unless it stops reading, or `stop` is set and it reads too slowly.
+    async fn write_last_lines(&self, mut written: watch::Receiver<usize>, stop: &CancellationToken) {
+        let stalled = async { while let Ok(Ok(())) = timeout(FLUSH_TIMEOUT, written.changed()).await {} };
+        let stopped = async {
+            stop.cancelled().await;
+            sleep(CANCEL_TIMEOUT).await;
+        };
+        tokio::select! {
+            () = self.output.flush() => {}
+            () = stalled => tracing::debug!("the client does not read the last lines"),
+            () = stopped => {}
         }
     }
 

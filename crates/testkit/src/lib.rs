@@ -7,6 +7,7 @@
 pub mod browser;
 mod damaged_texts;
 mod draw;
+mod fuzzing;
 #[cfg(feature = "browser")]
 pub mod hostile;
 mod message;

@@ -521,7 +521,7 @@ fn handle_reply(
         }
         (
             CommandPurpose::Cancel | CommandPurpose::ClearQueue,
-            Ok(CommandReply::Returned { prompts: prompt }),
+            Ok(CommandReply::Returned { prompts: prompt, .. }),
         ) => {
             state.activity.stopping = false;
             return_to_editor(state, prompt.into_iter().map(|prompt| prompt.text).collect());

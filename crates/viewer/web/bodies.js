@@ -50,11 +50,18 @@ export class Bodies {
 
   /** Entries and their rows. @param {string[]} ids @returns {Promise<import("./state.js").Row[]>} */
   async fetch(ids) {
-    const { sessionId } = this;
-    const answer = await fetchJson(`${this.url}&ids=${ids.map(encodeURIComponent).join(",")}`);
-    // A fork has entries with the same ids.
-    if (sessionId === this.sessionId) this.keep(answer.entries);
-    return answer.entries.map((/** @type {any} */ entry) => entry.row);
+    const { sessionId, url } = this;
+    /** @type {import("./state.js").Row[]} */
+    const rows = [];
+    // Entries that are large come in several answers.
+    for (let rest = ids; rest.length > 0; ) {
+      const answer = await fetchJson(`${url}&ids=${rest.map(encodeURIComponent).join(",")}`);
+      // A fork has entries with the same ids.
+      if (sessionId === this.sessionId) this.keep(answer.entries);
+      rows.push(...answer.entries.map((/** @type {any} */ entry) => entry.row));
+      rest = answer.omitted ?? [];
+    }
+    return rows;
   }
 
   /** @param {{ row: import("./state.js").Row, html: string, subagents?: import("./state.js").SubagentsRecord }[]} entries */

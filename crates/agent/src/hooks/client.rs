@@ -30,9 +30,9 @@ impl Worker {
             command @ (ClientCommand::SetModel { .. } | ClientCommand::SetThinking { .. }) => {
                 return self.send_choice(command).await;
             }
-            ClientCommand::Cancel => {
+            command @ (ClientCommand::Cancel | ClientCommand::Stop) => {
                 std::mem::take(&mut self.agent.state().cancel_prompts).cancel();
-                self.post(ClientCommand::Cancel)?
+                self.post(command)?
             }
             ClientCommand::ExtensionInput(input) => {
                 if let Some(hooks) = self.agent.hooks() {

@@ -23,7 +23,10 @@ async fn canceled_reply_keeps_its_partial_text() {
     for _ in 0..2 {
         let mut listener = harness.begin(ClientCommand::prompt("go")).await;
         listener.until_draft("thin").await;
-        assert_eq!(harness.send(ClientCommand::Cancel).await, CommandReply::Returned { prompts: vec![] });
+        assert_eq!(
+            harness.send(ClientCommand::Cancel).await,
+            CommandReply::Returned { prompts: vec![], follow_ups: 0 }
+        );
         assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     }
     let stopped = harness.messages().await.pop().unwrap();
@@ -128,7 +131,7 @@ async fn cancel_returns_queued_prompts() {
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     listener.until_draft("thin").await;
     harness.send(steer("left")).await;
-    let CommandReply::Returned { prompts: texts } = harness.send(ClientCommand::Cancel).await else {
+    let CommandReply::Returned { prompts: texts, .. } = harness.send(ClientCommand::Cancel).await else {
         panic!()
     };
     assert_eq!(texts[0].text, "left");
@@ -138,7 +141,10 @@ async fn cancel_returns_queued_prompts() {
 #[tokio::test]
 async fn cancel_when_idle_is_ok_and_cancel_stops_a_shell_command() {
     let harness = Harness::new([]).await;
-    assert_eq!(harness.send(ClientCommand::Cancel).await, CommandReply::Returned { prompts: vec![] });
+    assert_eq!(
+        harness.send(ClientCommand::Cancel).await,
+        CommandReply::Returned { prompts: vec![], follow_ups: 0 }
+    );
     let mut listener = harness.listen().await;
     let run = harness.send(ClientCommand::RunShell(UserCommand::parse("!echo up; sleep 600").unwrap()));
     let stop = async {

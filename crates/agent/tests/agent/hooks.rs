@@ -496,7 +496,7 @@ async fn a_message_of_an_extension_waits_for_a_running_turn() {
     listener.until_draft("thinking").await;
     assert_eq!(harness.send(custom("red", PromptTiming::Now)).await, CommandReply::Queued);
     assert_eq!(harness.send(custom("green", PromptTiming::NoTurn)).await, CommandReply::Queued);
-    let CommandReply::Returned { prompts } = harness.send(ClientCommand::Cancel).await else { panic!() };
+    let CommandReply::Returned { prompts, .. } = harness.send(ClientCommand::Cancel).await else { panic!() };
     assert_eq!(prompts.len(), 2);
 }
 

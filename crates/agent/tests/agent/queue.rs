@@ -85,7 +85,10 @@ async fn queue_is_stored_until_delivery() {
     assert_eq!((attached.state.queue.steering.len(), attached.state.turn_running), (1, true));
     assert_eq!(
         harness.send(ClientCommand::ClearQueue).await,
-        CommandReply::Returned { prompts: vec![Prompt::text("go left"), Prompt::text("later")] }
+        CommandReply::Returned {
+            prompts: vec![Prompt::text("go left"), Prompt::text("later")],
+            follow_ups: 1
+        }
     );
     assert_eq!(kept(&harness), None);
     harness.send(say(PromptTiming::Steer, "go right")).await;

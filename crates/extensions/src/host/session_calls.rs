@@ -89,10 +89,10 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
     }
 }
 
-/// Cancels the turn.
+/// Cancels the turn. As in pi, queued prompts stay queued.
 pub(super) fn abort(session: &SessionExtensions) {
     if let Some(worker) = session.worker() {
-        tokio::spawn(async move { worker.send_from_hook(ClientCommand::Cancel).await.map(drop) });
+        tokio::spawn(async move { worker.send_from_hook(ClientCommand::Stop).await.map(drop) });
     }
 }
 

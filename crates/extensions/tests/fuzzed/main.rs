@@ -1,6 +1,12 @@
 //! The fuzz target with random input: arbitrary bytes, and frames with changed bytes.
+#![allow(clippy::duplicate_mod, reason = "the fuzz targets have the same bodies")]
+
+extern crate osier_testkit as libfuzzer_sys;
 
 mod bodies;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/extension_frame.rs"]
+mod extension_frame_target;
 
 use proptest::prelude::*;
 
@@ -43,5 +49,14 @@ proptest! {
             frame[at] = byte;
         }
         bodies::extension_frame(&frame);
+    }
+}
+
+#[test]
+fn the_fuzz_targets_run() {
+    for run in [extension_frame_target::run] {
+        for input in [&b""[..], b"{}", b"one\ntwo", &[0xff; 64]] {
+            run(input);
+        }
     }
 }

@@ -109,9 +109,70 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a s
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
     use std::time::Duration;
 
+    use axum::http::HeaderValue;
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A token and a cookie of it.
+    fn token_and_cookie() -> &'static (GatewayToken, String) {
+        static TOKEN: OnceLock<(GatewayToken, String)> = OnceLock::new();
+        TOKEN.get_or_init(|| {
+            let token = GatewayToken::random().unwrap();
+            let hour = Duration::from_secs(3600);
+            let grant = Grant::new(GrantKind::Cookie, GrantedAccess::Full, now(), hour).unwrap();
+            let cookie = grant.sign(&token);
+            (token, cookie)
+        })
+    }
+
+    fn pairs() -> impl Strategy<Value = Vec<String>> {
+        prop::collection::vec("([a-z_1]{0,4}=)?[a-z=\"]{0,4}", 0..4)
+    }
+
+    proptest! {
+        #[test]
+        fn any_headers_without_the_token_give_no_access(
+            authorization in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
+            scheme in "(Bearer|bearer|Basic)? ?",
+            cookies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..3),
+        ) {
+            let mut headers = HeaderMap::new();
+            let authorization = authorization.map(|rest| [scheme.as_bytes(), &rest].concat());
+            let named = cookies.into_iter().map(|rest| (COOKIE, [b"osier_1=", &rest[..]].concat()));
+            for (name, value) in authorization.map(|value| (AUTHORIZATION, value)).into_iter().chain(named) {
+                if let Ok(value) = HeaderValue::from_bytes(&value) {
+                    headers.append(name, value);
+                }
+            }
+            prop_assert_eq!(find_grant(&token_and_cookie().0, "osier_1", true, &headers), None);
+        }
+
+        #[test]
+        fn the_token_counts_however_the_scheme_is_written(scheme in "[bB][eE][aA][rR][eE][rR] {1,3}", end in " {0,3}") {
+            let (token, _) = token_and_cookie();
+            let header = ("authorization", format!("{scheme}{}{end}", token.reveal()));
+            prop_assert_eq!(grant(token, &[header]), Some(GrantedAccess::Full));
+        }
+
+        #[test]
+        fn a_cookie_counts_among_others_and_changes_nothing_for_another_page(before in pairs(), after in pairs(), gap in " {0,2}") {
+            let (token, cookie) = token_and_cookie();
+            let all: Vec<String> = [before, vec![format!("osier_1={cookie}")], after].concat();
+            let header = HeaderValue::from_str(&all.join(&format!(";{gap}"))).unwrap();
+            let mut headers = HeaderMap::from_iter([(COOKIE, header)]);
+            let access = |headers: &HeaderMap, is_harmless| {
+                find_grant(token, "osier_1", is_harmless, headers).map(|(access, _)| access)
+            };
+            prop_assert_eq!(access(&headers, true), Some(GrantedAccess::Full));
+            prop_assert_eq!(access(&headers, false), None, "another page may have sent it");
+            headers.insert("sec-fetch-site", HeaderValue::from_static("same-origin"));
+            prop_assert_eq!(access(&headers, false), Some(GrantedAccess::Full));
+        }
+    }
 
     fn grant(token: &GatewayToken, headers: &[(&'static str, String)]) -> Option<GrantedAccess> {
         let headers =

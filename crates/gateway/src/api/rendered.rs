@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, NamedSession, Params, SessionPath, StoreParam};
 
-/// The most entries in a response.
+/// The most entries in a request.
 const MAX_ENTRIES: usize = 200;
 
 /// Which entries to render.
@@ -35,6 +35,9 @@ pub(crate) struct RenderedEntries {
     leaf_id: Option<EntryId>,
     /// The number of entries of the path before the first one. Only with `last`.
     hidden_entries: usize,
+    /// Named entries that exist and are not in this response, because it has at most 16 MB of entries: name them in the next request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    omitted: Vec<EntryId>,
 }
 
 /// An entry as HTML.
@@ -47,7 +50,7 @@ struct RenderedEntry {
     subagents: Option<SubagentsView>,
 }
 
-/// Renders entries to HTML. Entries that do not exist are left out.
+/// Renders entries to HTML, each once. Entries that do not exist are left out.
 #[utoipa::path(get, path = "/api/sessions/{id}/rendered", params(SessionPath, StoreParam, RenderedParams), tag = "queries",
     operation_id = "getRenderedEntries",
     responses((status = 200, description = "The entries", body = ref("#/components/schemas/RenderedEntries"))))]
@@ -65,9 +68,9 @@ pub(crate) async fn entries(
         None => ShownEntries::Ids(&ids),
     };
     let rows = session.gateway.engine().entry_rows(session.stored(), shown).await?;
-    let EntryRows { entries, leaf_id, hidden_entries } = rows;
+    let EntryRows { entries, leaf_id, hidden_entries, omitted } = rows;
     let entries = on_blocking_thread(move || entries.into_iter().map(rendered_entry).collect()).await;
-    Ok(Json(RenderedEntries { entries, leaf_id, hidden_entries }))
+    Ok(Json(RenderedEntries { entries, leaf_id, hidden_entries, omitted }))
 }
 
 fn rendered_entry(EntryRow { row, line }: EntryRow) -> RenderedEntry {

@@ -1,7 +1,16 @@
 //! Short runs of the fuzz targets with random input; see `fuzz/README.md`.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::duplicate_mod, reason = "the fuzz targets have the same bodies")]
+
+extern crate osier_testkit as libfuzzer_sys;
 
 mod bodies;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/gateway_grant.rs"]
+mod gateway_grant_target;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/gateway_headers.rs"]
+mod gateway_headers_target;
 
 use proptest::prelude::*;
 
@@ -78,4 +87,13 @@ fn a_request_to_this_machine_is_allowed_and_an_unchanged_grant_is_one() {
     let rules = osier_gateway::HostRules::default();
     assert!(rules.allows(&Method::POST, &Uri::from_static("/api"), &headers));
     bodies::grant(&[0, 0]);
+}
+
+#[test]
+fn the_fuzz_targets_run() {
+    for run in [gateway_headers_target::run, gateway_grant_target::run] {
+        for input in [&b""[..], b"{}", b"one\ntwo", &[0xff; 64]] {
+            run(input);
+        }
+    }
 }

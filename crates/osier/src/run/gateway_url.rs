@@ -27,9 +27,8 @@ pub(super) fn websocket_url(text: &str) -> Result<String> {
     if host.is_empty() || host.chars().any(char::is_whitespace) {
         return Err(invalid());
     }
-    let path = path.trim_end_matches('/');
-    let path = path.strip_suffix(SOCKET_PATH.trim_start_matches('/')).unwrap_or(path).trim_end_matches('/');
-    let folder = if path.is_empty() { String::new() } else { format!("/{path}") };
+    let path = format!("/{}", path.trim_end_matches('/'));
+    let folder = path.strip_suffix(SOCKET_PATH).unwrap_or(&path).trim_end_matches('/');
     Ok(format!("{scheme}://{host}{folder}{SOCKET_PATH}"))
 }
 
@@ -60,7 +59,46 @@ pub(super) fn local_port(url: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_the_url_of_a_websocket_or_refused_without_repeating_a_token(text in "(http|ws|wss|x)?(://)?[ -~]{0,20}") {
+            match websocket_url(&text) {
+                Ok(url) => {
+                    prop_assert!(url.starts_with("ws://") || url.starts_with("wss://"), "{url}");
+                    prop_assert!(url.ends_with("/ws") && !url.contains(['?', '#', '@']), "{url}");
+                    prop_assert!(!host(&url).is_empty() && !host(&url).contains(' '), "{url}");
+                    prop_assert_eq!(websocket_url(&url).unwrap(), url, "its own URL is the same");
+                }
+                Err(error) if text.contains(['?', '#', '@']) => {
+                    prop_assert!(text.len() < 3 || !error.to_string().contains(&text), "{error}");
+                }
+                Err(_) => {}
+            }
+        }
+
+        #[test]
+        fn the_folder_stays_whatever_its_name_ends_with(folders in prop::collection::vec("[a-z]{0,2}(ws)?[a-z]", 0..3)) {
+            let folder: String = folders.iter().map(|folder| format!("/{folder}")).collect();
+            for end in ["", "/", "/ws", "/ws/"] {
+                let url = websocket_url(&format!("https://box{folder}{end}")).unwrap();
+                prop_assert_eq!(url, format!("wss://box{folder}/ws"));
+            }
+        }
+
+        #[test]
+        fn only_names_of_this_machine_have_a_local_port(text in "(ws|wss)://[a-z0-9.:\\[\\]]{0,20}/ws") {
+            if let Some(port) = local_port(&text) {
+                let name = host(&text).trim_end_matches(&format!(":{port}"));
+                let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+                let is_loopback = address.is_ok_and(|address| address.is_loopback());
+                prop_assert!(is_loopback || name == "localhost", "{text}");
+            }
+        }
+    }
 
     #[test]
     fn http_and_websocket_urls_lead_to_the_websocket() {
@@ -69,6 +107,7 @@ mod tests {
             ("https://box.example/", "wss://box.example/ws"),
             ("ws://localhost:1/ws", "ws://localhost:1/ws"),
             ("wss://team.example/osier", "wss://team.example/osier/ws"),
+            ("wss://team.example/news", "wss://team.example/news/ws"),
         ] {
             assert_eq!(websocket_url(given).unwrap(), expected);
         }

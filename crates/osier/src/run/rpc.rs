@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use async_trait::async_trait;
-use osier_local_engine::LocalEngine;
+use osier_local_engine::{LocalEngine, LocalEngineOptions};
 use osier_protocol::{ClientError, EngineClient, NewSessionOptions, OpenRequest, SessionRef};
 use osier_rpc::{HtmlExporter, RpcConfig};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,9 @@ pub(super) async fn run(args: Args, home: Home, extensions: RunExtensions) -> Re
         return Err(usage_error("--mode rpc takes no prompt; send it with the command `prompt`"));
     }
     trust::print_untrusted(&home);
-    let engine = Arc::new(LocalEngine::new(home, args.engine_options(true)));
+    // A session that is left keeps its queue.
+    let options = LocalEngineOptions { keeps_left_turn: true, ..args.engine_options(true) };
+    let engine = Arc::new(LocalEngine::new(home, options));
     let served = serve(&args, &engine, &extensions).await;
     close_sessions(&engine.engine()).await;
     served

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use crate::rpc_program::{RpcProgram, offline};
-use crate::run_support::ModelServer;
+use crate::run_support::{ModelRequest, ModelServer};
 use crate::support::{TestEnv, ids};
 
 #[test]
@@ -105,9 +105,22 @@ fn stored_sessions_are_created_changed_and_read() {
     assert_eq!(call("get_session", json!({})), updated);
     let branched = call("create_branched_session", json!({ "leafId": model }));
     assert_eq!(branched["leafEntryId"], model);
+    call("append_label_change", json!({ "targetId": "aaaaaaaa", "label": "start" }));
+    call("append_session_info", json!({ "name": "newest plans" }));
+    call("switch_leaf", json!({ "leafId": "aaaaaaaa" }));
+    let snapshot = call("get_snapshot", json!({ "withoutContext": true }));
+    assert_eq!(
+        (&snapshot["session"]["title"], &snapshot["activePath"]),
+        (&json!("newest plans"), &json!(["aaaaaaaa"]))
+    );
+    assert!(snapshot["entries"].to_string().contains(r#""label":"start""#), "{snapshot}");
+    call("reset_leaf", json!({ "expectedLeafId": "aaaaaaaa" }));
+    assert_eq!(call("get_session", json!({}))["leafEntryId"], Value::Null);
     let refused = program
         .call("update_entry", json!({ "session": session, "entryId": "aaaaaaaa", "status": "failed" }));
     assert_eq!(refused["code"], "entry_immutable", "{refused}");
+    let late = json!({ "session": session, "leafId": model, "expectedLeafId": "aaaaaaaa" });
+    assert_eq!(program.call("switch_leaf", late)["code"], "leaf_changed");
 }
 
 #[test]
@@ -217,7 +230,7 @@ fn a_task_is_steered_and_all_tasks_are_canceled_and_its_question_names_it() {
         json!({ "tasks": [{ "prompt": "Write a file", "description": "Write" }, { "prompt": "Wait" }] });
     model.next_request().reply_with_call("task", &tasks);
     let requests = [model.next_request(), model.next_request()];
-    let is_writing = |request: &crate::run_support::ModelRequest| request.text.contains("Write a file");
+    let is_writing = |request: &ModelRequest| request.text.contains("Write a file");
     let (writing, waiting): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_writing);
     for request in writing {
         request.reply_with_call("write", &json!({ "path": "made.txt", "content": "x" }));
@@ -285,4 +298,49 @@ fn tries_are_started_listed_compared_and_kept() {
     assert_eq!(kept["success"], true, "{kept}");
     assert_eq!(std::fs::read_to_string(env.path("list.txt")).unwrap(), "papaya\n");
     assert_eq!(program.finish(), 0);
+}
+
+/// Starts a turn and queues two prompts behind it.
+fn queue_two_prompts(program: &mut RpcProgram, model: &ModelServer, session: &Value) -> ModelRequest {
+    program.data("prompt", json!({ "message": "first", "sessionId": session }));
+    let running = model.next_request();
+    program.data("steer", json!({ "message": "steered", "sessionId": session }));
+    program.data("follow_up", json!({ "message": "later", "sessionId": session }));
+    running
+}
+
+#[test]
+fn a_session_that_is_left_keeps_its_queued_prompts() {
+    for command in ["new_session", "switch_session", "clone", "fork", "close_session"] {
+        let model = ModelServer::new();
+        let env = model.env();
+        let mut program = RpcProgram::start(&env, &[]);
+        let other = program.data("create_session", json!({}))["id"].clone();
+        let left = match command {
+            "close_session" => program.data("open_session", json!({}))["sessionId"].clone(),
+            _ => program.data("get_state", json!({}))["sessionId"].clone(),
+        };
+        let running = queue_two_prompts(&mut program, &model, &left);
+        let points = program.data("get_fork_messages", json!({ "sessionId": left }))["messages"].clone();
+        let fields = match command {
+            "switch_session" => json!({ "sessionPath": other }),
+            "fork" => json!({ "entryId": points[0]["entryId"] }),
+            "close_session" => json!({ "sessionId": left }),
+            _ => json!({}),
+        };
+        let reply = program.data(command, fields);
+        running.wait_for_disconnect();
+        assert_eq!(reply["text"], if command == "fork" { json!("first") } else { Value::Null }, "{command}");
+        assert_eq!(program.data("get_state", json!({}))["pendingMessageCount"], 0, "{command}");
+        assert_eq!(program.finish(), 0);
+
+        let mut later = RpcProgram::start(&env, &["--resume", left.as_str().unwrap()]);
+        let editor = later.until("extension_ui_request").pop().unwrap();
+        assert_eq!(
+            (&editor["method"], &editor["text"]),
+            (&json!("set_editor_text"), &json!("steered\n\nlater")),
+            "{command}"
+        );
+        assert_eq!(later.finish(), 0);
+    }
 }

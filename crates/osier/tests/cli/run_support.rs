@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -239,17 +239,24 @@ impl OutputReader {
 
     /// Waits for a text, and returns everything up to its end.
     pub(crate) fn read_until(&mut self, text: &str) -> String {
+        let found = self.find_until(text);
+        found.unwrap_or_else(|| panic!("{text:?} is not in {:?}", String::from_utf8_lossy(&self.seen)))
+    }
+
+    /// Waits for a text, and returns everything up to its end. `None` if the output ends before.
+    pub(crate) fn find_until(&mut self, text: &str) -> Option<String> {
         loop {
             let new = String::from_utf8_lossy(&self.seen[self.consumed..]).into_owned();
             if let Some(at) = new.find(text) {
                 let end = at + text.len();
                 self.consumed += end;
-                return new[..end].to_owned();
+                return Some(new[..end].to_owned());
             }
             match self.pieces.recv_timeout(TEST_TIMEOUT) {
                 Ok(piece) => self.seen.extend(piece),
-                Err(reason) => {
-                    panic!("{text:?} did not arrive ({reason}) in {:?}", String::from_utf8_lossy(&self.seen))
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("{text:?} did not arrive in {:?}", String::from_utf8_lossy(&self.seen))
                 }
             }
         }
@@ -261,6 +268,29 @@ impl OutputReader {
             self.seen.extend(piece);
         }
         String::from_utf8_lossy(&self.seen[self.consumed..]).into_owned()
+    }
+}
+
+/// The memory of a program after each batch of the same work, in kilobytes.
+#[derive(Default)]
+pub(crate) struct MemoryGrowth(Vec<usize>);
+
+impl MemoryGrowth {
+    /// How much a batch may add when nothing is kept: what the allocator needs.
+    const NOISE: usize = 1 << 10;
+    /// A program whose memory still grows after so many batches keeps something of each.
+    const MAX_BATCHES: usize = 12;
+
+    /// Whether the last batch needed no more memory than those before it.
+    pub(crate) fn is_flat_at(&mut self, memory: usize) -> bool {
+        let last = self.0.last().copied();
+        self.0.push(memory);
+        assert!(self.0.len() <= MemoryGrowth::MAX_BATCHES, "the memory grows: {:?} kB", self.0);
+        let is_flat = last.is_some_and(|last| memory <= last + MemoryGrowth::NOISE);
+        if is_flat {
+            println!("memory after each batch: {:?} kB", self.0);
+        }
+        is_flat
     }
 }
 

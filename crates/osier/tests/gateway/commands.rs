@@ -1,12 +1,14 @@
 //! Commands over HTTP: prompts, questions, moves, branches; and the end of a gateway.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::pair_support::wait_for;
 use crate::run_support::{ModelRequest, ModelServer};
 use crate::server::{TestGateway, ok};
-use crate::support::strings;
+use crate::support::{TestEnv, strings};
 
 #[tokio::test]
 async fn a_prompt_is_answered_without_a_client() {
@@ -268,4 +270,25 @@ async fn prompts_that_were_queued_when_a_gateway_died_are_returned_over_http() {
     let gateway = TestGateway::start_in(gateway.kill(), &[]);
     let state = gateway.get(&format!("{session}/state")).await;
     assert_eq!(state["returnedPrompts"][0]["text"], "later", "{state}");
+}
+
+/// Nobody is attached to the session, so nobody would ever answer.
+#[tokio::test]
+async fn a_dialog_of_an_extension_that_nobody_can_answer_is_canceled() {
+    let env = TestEnv::new();
+    let file = env.path("x.ts");
+    let extension = r#"export default function (pi) {
+        pi.registerCommand("ask", {
+            handler: async (_args, ctx) => pi.setSessionName(`sure: ${await ctx.ui.confirm("Sure?", "")}`),
+        });
+    }"#;
+    std::fs::write(&file, extension).unwrap();
+    let gateway = TestGateway::start_in(env, &["-e", file.to_str().unwrap()]);
+    let (session, _) = gateway.create_with(&["first"]).await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "/ask" })).await;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while gateway.get(&session).await["title"] != "sure: false" {
+        assert!(Instant::now() < deadline, "the dialog is open");
+        tokio::task::yield_now().await;
+    }
 }

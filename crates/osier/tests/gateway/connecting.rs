@@ -95,6 +95,21 @@ fn the_token_can_be_in_a_variable() {
     screen.quit();
 }
 
+#[test]
+fn the_log_of_the_terminal_has_no_token() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let mut command = osier_command(&user, &["--connect", &gateway.url]);
+    command.env("OSIER_TOKEN", &gateway.token).env("OSIER_LOG", "trace");
+    let mut screen = Screen::start(command, 100, 24);
+    screen.wait_for(READY);
+    screen.submit("hello");
+    screen.wait_for("offline model");
+    screen.quit();
+    let log = fs::read_to_string(user.home().join("logs/osier.log")).unwrap();
+    assert!(log.contains("TRACE") || log.contains("DEBUG"), "{log}");
+    assert!(!crate::run_support::home_contents(&user).contains(&gateway.token), "{log}");
+}
+
 /// The variable may be set in a shell in which the user also starts agents.
 #[test]
 fn a_command_of_the_agent_does_not_see_the_token_in_the_variable() {

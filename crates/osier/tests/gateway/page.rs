@@ -1,7 +1,7 @@
 //! The page, and the HTML that it shows.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::TestGateway;
 
@@ -68,6 +68,31 @@ async fn entries_are_rendered_in_the_order_of_the_path() {
     let many = vec!["a"; 201].join(",");
     let refused = gateway.fails(Method::GET, &format!("{session}/rendered?ids={many}"), json!({})).await;
     assert_eq!(refused, (400, "invalid_request".to_owned()));
+}
+
+/// Each entry of the test has 7 MB, and a response has at most 16 MB of entries.
+#[tokio::test]
+async fn large_entries_are_rendered_in_several_responses() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&[]).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(7 << 20) });
+        let message = json!({ "message": { "role": "user", "content": [image] } });
+        let stored = gateway.post(&format!("{session}/messages"), message).await;
+        ids.push(stored["id"].as_str().unwrap().to_owned());
+    }
+    let rendered = |rendered: &Value| -> Vec<String> {
+        let rows = rendered["entries"].as_array().unwrap().iter();
+        rows.map(|entry| entry["row"]["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let repeated = vec![ids[0].clone(); 150].join(",");
+    let first = gateway.get(&format!("{session}/rendered?ids={repeated},{},{}", ids[1], ids[2])).await;
+    assert_eq!((rendered(&first), &first["omitted"]), (ids[..2].to_vec(), &json!([ids[2]])));
+    let rest = gateway.get(&format!("{session}/rendered?ids={}", ids[2])).await;
+    assert_eq!((rendered(&rest), &rest["omitted"]), (ids[2..].to_vec(), &Value::Null));
+    let last = gateway.get(&format!("{session}/rendered?last=3")).await;
+    assert_eq!((rendered(&last), &last["hiddenEntries"]), (ids[1..].to_vec(), &json!(1)));
 }
 
 #[tokio::test]

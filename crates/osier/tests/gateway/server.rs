@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use rustix::process::Signal;
@@ -47,9 +47,19 @@ impl TestGateway {
         TestGateway::serve(env.into(), &[&["--port", "0"], args].concat())
     }
 
-    /// On the port of a gateway that has ended.
+    /// On the port of a gateway that has ended. Meanwhile the system may have given it to a connection of another program.
     pub(crate) fn start_on(env: Arc<TestEnv>, port: u16) -> TestGateway {
-        TestGateway::serve(env, &["--port", &port.to_string()])
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        loop {
+            let command = osier_command(&env, &["serve", "--json", "--port", &port.to_string()]);
+            match TestGateway::try_run(env.clone(), command) {
+                Ok(gateway) => return gateway,
+                Err(failed) => {
+                    let is_taken = failed.err.contains("cannot listen on");
+                    assert!(is_taken && Instant::now() < deadline, "{failed:?}");
+                }
+            }
+        }
     }
 
     /// With all details in its log.
@@ -64,16 +74,22 @@ impl TestGateway {
         TestGateway::run(env, command)
     }
 
-    pub(crate) fn run(env: Arc<TestEnv>, mut command: Command) -> TestGateway {
+    pub(crate) fn run(env: Arc<TestEnv>, command: Command) -> TestGateway {
+        TestGateway::try_run(env, command).unwrap_or_else(|failed| panic!("{failed:?}"))
+    }
+
+    /// The output of a gateway that does not start.
+    fn try_run(env: Arc<TestEnv>, mut command: Command) -> Result<TestGateway, CommandOutput> {
         // Files of the page as somebody works on them, without a build.
         command.envs(std::env::var_os("OSIER_WEB_FILES").map(|folder| ("OSIER_WEB_FILES", folder)));
         let mut running = RunningCommand::start(command);
-        let started: Value = serde_json::from_str(&running.out.read_until("\n")).unwrap();
+        let Some(started) = running.out.find_until("\n") else { return Err(running.wait()) };
+        let started: Value = serde_json::from_str(&started).unwrap();
         let text = |key: &str| started[key].as_str().unwrap().to_owned();
         let port = text("address").parse::<SocketAddr>().unwrap().port();
         let token = fs::read_to_string(env.home().join("gateway-token")).unwrap().trim().to_owned();
         let (url, link) = (text("url"), text("link"));
-        TestGateway { env, running, port, url, link, token, http: http_client() }
+        Ok(TestGateway { env, running, port, url, link, token, http: http_client() })
     }
 
     /// Another gateway with the same home folder.

@@ -63,7 +63,6 @@ async fn the_turn_of_a_gateway_that_died_is_free_when_its_lease_expires() {
     let settings = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, settings + "lease = 3\n").unwrap();
     let pair = BusyPair::new(&model, TestGateway::start_in(env, &[]), json!({ "store": "team" })).await;
-    pair.check_lease().await;
     let BusyPair { first, second, session, .. } = pair;
     first.kill();
     prompt_when_free(&second, &session).await;

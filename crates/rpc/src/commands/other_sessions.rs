@@ -5,8 +5,8 @@ use std::sync::Arc;
 use osier_protocol::engine_request::DeletedSession;
 use osier_protocol::session_operation::{NewStoredSession, SessionOperation};
 use osier_protocol::{
-    ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions,
-    OpenRequest, OpenTarget, SessionRef,
+    ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions, OpenRequest,
+    OpenTarget, SessionRef,
 };
 use serde_json::json;
 
@@ -49,14 +49,13 @@ impl RpcServer {
         })))
     }
 
-    /// Closes a session that was opened in addition. Its turn is canceled and stored.
+    /// Closes a session that was opened in addition. Its turn is canceled and stored. Queued prompts stay in the session.
     pub(crate) async fn close_session(&self, session: &Arc<RpcSession>) -> CommandResult {
         if self.is_main(session) {
             let error = "the main session cannot be closed; close the input instead";
             return Err(ClientError::new(ErrorCode::Usage, error));
         }
-        session.client.send(ClientCommand::Cancel).await?;
-        session.settle().await?;
+        session.abort().await?;
         session.end_events().await;
         self.remove(session);
         Ok(None)
@@ -116,11 +115,20 @@ impl RpcServer {
         named: Option<String>,
         operation: SessionOperation,
     ) -> CommandResult {
-        let session = match named {
-            Some(name) => self.find(&name).await?,
-            None => open.info.session.clone(),
-        };
+        let session = self.named_or_open(named, open).await?;
         self.call_operation(EngineRequest::SessionOperation { session, operation }).await
+    }
+
+    /// The session that a command names; without a name, the open one.
+    pub(crate) async fn named_or_open(
+        &self,
+        named: Option<String>,
+        open: &RpcSession,
+    ) -> Result<SessionRef, ClientError> {
+        match named {
+            Some(name) => self.find(&name).await,
+            None => Ok(open.info.session.clone()),
+        }
     }
 
     async fn call_operation(&self, request: EngineRequest) -> CommandResult {
@@ -132,12 +140,11 @@ impl RpcServer {
 
     pub(crate) async fn snapshot(
         &self,
-        session: &RpcSession,
+        session: SessionRef,
         since: Option<usize>,
         generation: Option<String>,
         without_context: bool,
     ) -> CommandResult {
-        let session = session.info.session.clone();
         let request = EngineRequest::Snapshot { session, since, generation, without_context };
         match self.engine.call(request).await? {
             EngineReply::Snapshot { snapshot } => response_data(&snapshot),

@@ -11,7 +11,6 @@ use crate::pi_event::CompactionReason;
 use crate::response::{CommandResult, response_data};
 use crate::session::{CommandOrder, RpcSession};
 use crate::stored_entry::without_nulls;
-use crate::translator::Translator;
 
 impl From<UserMessage> for Prompt {
     /// Unlike text that a user types, the text of a program attaches no files.
@@ -64,12 +63,9 @@ impl RpcSession {
 
     /// Cancels what runs. As in pi, queued messages stay queued.
     pub(crate) async fn abort(&self) -> CommandResult {
-        let queue = self.client.attach(None).await?.state.queue;
-        self.translator.lock().await.queue.is_moving = true;
-        let aborted = self.cancel_and_queue_again(queue.follow_up.len()).await;
+        let stopped = self.client.send(ClientCommand::Stop).await;
         let settled = self.settle().await;
-        self.emit(Translator::end_queue_move).await;
-        aborted.and(settled).map(|()| None)
+        stopped.map(drop).and(settled).map(|()| None)
     }
 
     /// Cancels a turn that runs, and waits until its last event is written.
@@ -82,25 +78,8 @@ impl RpcSession {
         };
     }
 
-    async fn cancel_and_queue_again(&self, follow_ups: usize) -> Result<(), ClientError> {
-        let CommandReply::Returned { prompts } = self.client.send(ClientCommand::Cancel).await? else {
-            return Ok(());
-        };
-        // Follow-ups come last, and none of them is delivered while a turn is canceled.
-        let steering = prompts.len().saturating_sub(follow_ups);
-        for (index, prompt) in prompts.into_iter().enumerate() {
-            let when = match index < steering {
-                true => PromptTiming::SteerLater,
-                false => PromptTiming::FollowUpLater,
-            };
-            self.client.send(ClientCommand::timed_prompt(prompt, when)).await?;
-        }
-        Ok(())
-    }
-
     /// As in pi, the queue is announced even if it was empty.
     pub(crate) async fn clear_queue(&self) -> CommandResult {
-        let queue = self.client.attach(None).await?.state.queue;
         self.translator.lock().await.queue.is_moving = true;
         let cleared = self.client.send(ClientCommand::ClearQueue).await;
         let settled = self.settle().await;
@@ -110,11 +89,14 @@ impl RpcSession {
             }
         })
         .await;
-        cleared.and(settled)?;
-        let texts = |prompts: &[Prompt]| -> Vec<String> {
-            prompts.iter().map(|prompt| prompt.text.clone()).collect()
+        settled?;
+        let (prompts, follow_ups) = match cleared? {
+            CommandReply::Returned { prompts, follow_ups } => (prompts, follow_ups),
+            _ => (Vec::new(), 0),
         };
-        response_data(&json!({ "steering": texts(&queue.steering), "followUp": texts(&queue.follow_up) }))
+        let texts: Vec<String> = prompts.into_iter().map(|prompt| prompt.text).collect();
+        let (steering, follow_up) = texts.split_at(texts.len().saturating_sub(follow_ups));
+        response_data(&json!({ "steering": steering, "followUp": follow_up }))
     }
 
     /// Osier delivers queued messages one at a time, which is also pi's default.

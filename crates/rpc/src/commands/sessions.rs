@@ -81,7 +81,7 @@ impl RpcServer {
         }
     }
 
-    /// Opens a session in the place of another one, whose turn is canceled.
+    /// Opens a session in the place of another one, whose turn is canceled. Prompts that are queued there stay in that session.
     async fn open_instead(&self, old: &Arc<RpcSession>, target: OpenTarget) -> Result<Replaced, ClientError> {
         let _replacing = self.replacing.lock().await;
         // An extension and the client may both have asked for another session.
@@ -91,7 +91,10 @@ impl RpcServer {
             return Ok(Replaced { text: None, cancelled: true, session_id: None });
         };
         // The end of the turn is announced before the other session takes its place.
-        old.settle().await?;
+        match opened.info.is_task_of_left {
+            true => old.settle().await?,
+            false => drop(old.abort().await?),
+        }
         let (text, is_main) = (opened.info.editor_text.clone().unwrap_or_default(), self.is_main(old));
         let last_dialog = old.translator.lock().await.dialogs.last();
         // If this fails, the client keeps the old session and its events.

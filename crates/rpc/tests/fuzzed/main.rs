@@ -1,6 +1,12 @@
 //! Short runs of the fuzz target with random input; see `fuzz/README.md`.
+#![allow(clippy::duplicate_mod, reason = "the fuzz targets have the same bodies")]
+
+extern crate osier_testkit as libfuzzer_sys;
 
 mod bodies;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/rpc_command.rs"]
+mod rpc_command_target;
 
 use proptest::prelude::*;
 
@@ -57,5 +63,14 @@ fn commands_are_accepted() {
     for line in [r#"{"type":"prompt","message":"x"}"#, r#"{"type":"extension_ui_response","id":"ui-1"}"#] {
         assert_eq!(osier_rpc::check_command(line), Ok(()));
         bodies::command(line.as_bytes());
+    }
+}
+
+#[test]
+fn the_fuzz_targets_run() {
+    for run in [rpc_command_target::run] {
+        for input in [&b""[..], b"{}", b"one\ntwo", &[0xff; 64]] {
+            run(input);
+        }
     }
 }

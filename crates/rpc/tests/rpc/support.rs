@@ -171,12 +171,7 @@ impl EngineClient for RpcTestEngine {
     async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
         self.requested.fetch_add(1, Ordering::Relaxed);
         drop(self.may_open.lock().await);
-        let opened = self.open_target(request.target).await?;
-        if let Some(session) = request.leaving {
-            let left = self.connect(&self.find(&session.key).await?, None).await?;
-            left.client.send(ClientCommand::Cancel).await?;
-        }
-        Ok(Some(opened))
+        Ok(Some(self.open_target(request.target).await?))
     }
 }
 
@@ -293,6 +288,11 @@ impl TestProgram {
 
     pub(crate) fn close_input(&mut self) {
         self.input = None;
+    }
+
+    /// The output itself. Nothing of it may have been read.
+    pub(crate) fn take_output(&mut self) -> DuplexStream {
+        self.output.take().unwrap().into_inner().into_inner()
     }
 
     pub(crate) fn close_output(&mut self) {

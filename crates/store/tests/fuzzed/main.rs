@@ -1,6 +1,15 @@
 //! A short run of the fuzz targets with random input; see `fuzz/README.md`.
+#![allow(clippy::duplicate_mod, reason = "the fuzz targets have the same bodies")]
+
+extern crate osier_testkit as libfuzzer_sys;
 
 mod bodies;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/index.rs"]
+mod index_target;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/log.rs"]
+mod log_target;
 
 use osier_testkit::random_logs;
 use proptest::prelude::*;
@@ -29,5 +38,14 @@ proptest! {
     #[test]
     fn no_index_changes_the_results(data in changes()) {
         bodies::index(&data);
+    }
+}
+
+#[test]
+fn the_fuzz_targets_run() {
+    for run in [log_target::run, index_target::run] {
+        for input in [&b""[..], b"{}", b"one\ntwo", &[0xff; 64]] {
+            run(input);
+        }
     }
 }

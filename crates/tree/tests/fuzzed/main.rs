@@ -1,6 +1,18 @@
 //! Short runs of the fuzz targets with random input; see `fuzz/README.md`.
+#![allow(clippy::duplicate_mod, reason = "the fuzz targets have the same bodies")]
+
+extern crate osier_testkit as libfuzzer_sys;
 
 mod bodies;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/fold.rs"]
+mod fold_target;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/line.rs"]
+mod line_target;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/migration.rs"]
+mod migration_target;
 
 use osier_testkit::random_logs;
 use proptest::prelude::*;
@@ -80,5 +92,14 @@ proptest! {
     #[test]
     fn any_old_log_migrates(data in bytes()) {
         bodies::migration(&data);
+    }
+}
+
+#[test]
+fn the_fuzz_targets_run() {
+    for run in [line_target::run, fold_target::run, migration_target::run] {
+        for input in [&b""[..], b"{}", b"one\ntwo", &[0xff; 64]] {
+            run(input);
+        }
     }
 }

@@ -245,7 +245,7 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     "#]]);
     harness.press("alt+up");
     let said = |text: &str| Prompt::text(text.to_owned());
-    let back = CommandReply::Returned { prompts: vec![said("stop"), said("later")] };
+    let back = CommandReply::Returned { prompts: vec![said("stop"), said("later")], follow_ups: 0 };
     harness.take_actions();
     harness.update(Msg::Replied(CommandPurpose::ClearQueue, Box::new(Ok(back))));
     assert_eq!(harness.state.editor.text(), "stop\n\nlater");

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, poll};
 use osier_protocol::version::check_version;
-use osier_protocol::{
-    Client, ClientCommand, ClientError, CommandReply, EngineClient, ErrorCode, PROTOCOL_VERSION, PromptTiming,
-};
+use osier_protocol::{Client, ClientCommand, ClientError, EngineClient, ErrorCode, PROTOCOL_VERSION};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
@@ -204,7 +202,7 @@ impl Connection {
             return;
         }
         for session in self.context.open.sessions() {
-            self.requests.spawn(cancel(session.client));
+            self.requests.spawn(stop(session.client));
         }
         // What cannot be canceled ends with the connection.
         let _ = timeout(CANCEL_TIMEOUT, join_all(&mut self.requests)).await;
@@ -212,12 +210,9 @@ impl Connection {
 }
 
 /// Ends what runs in a session. Queued prompts stay for the next process.
-async fn cancel(client: Arc<dyn Client>) {
+async fn stop(client: Arc<dyn Client>) {
     // The session may have ended already.
-    let Ok(CommandReply::Returned { prompts }) = client.send(ClientCommand::Cancel).await else { return };
-    for prompt in prompts {
-        let _ = client.send(ClientCommand::timed_prompt(prompt, PromptTiming::FollowUpLater)).await;
-    }
+    let _ = client.send(ClientCommand::Stop).await;
 }
 
 async fn join_all(requests: &mut JoinSet<()>) {

@@ -1,6 +1,18 @@
 //! Short runs of the fuzz target with random input; see `fuzz/README.md`.
+#![allow(clippy::duplicate_mod, reason = "the fuzz targets have the same bodies")]
+
+extern crate osier_testkit as libfuzzer_sys;
 
 mod bodies;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/frame.rs"]
+mod frame_target;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/lines.rs"]
+mod lines_target;
+#[allow(unused_attributes, reason = "a fuzz target is a program of its own")]
+#[path = "../../../../fuzz/fuzz_targets/web_socket.rs"]
+mod web_socket_target;
 
 use proptest::prelude::*;
 
@@ -98,5 +110,14 @@ fn valid_frames_are_read() {
         let is_read =
             osier_wire::decode_client_frame(text).is_ok() || osier_wire::decode_server_frame(text).is_ok();
         assert!(is_read, "{text}");
+    }
+}
+
+#[test]
+fn the_fuzz_targets_run() {
+    for run in [frame_target::run, lines_target::run, web_socket_target::run] {
+        for input in [&b""[..], b"{}", b"one\ntwo", &[0xff; 64]] {
+            run(input);
+        }
     }
 }

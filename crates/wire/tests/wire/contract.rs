@@ -5,9 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_engine::ContractEngine;
 use osier_engine::client_contract::ClientFixture;
-use osier_protocol::{Client, EngineClient};
-use osier_wire::{RemoteEngine, ServeOptions, Transport, WebSocketConnector, serve};
+use osier_protocol::{Client, ClientError, EngineClient};
+use osier_wire::{
+    Connector, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, RemoteEngine, ServeOptions, Transport, WebSocketConnector,
+    serve,
+};
 use tokio::net::TcpListener;
+use tokio::net::unix::pipe;
 
 use crate::support::{PipeServer, open, quick_options};
 
@@ -46,6 +50,34 @@ impl ClientFixture for SharedPipeFixture {
 
     fn engine(&self) -> &ContractEngine {
         &self.server.engine
+    }
+}
+
+/// Clients over pipes of the operating system, such as those of `osier --mode rpc --protocol osier`.
+#[derive(Debug)]
+struct OsPipeFixture(Arc<ContractEngine>);
+
+#[async_trait]
+impl Connector for OsPipeFixture {
+    async fn connect(&self) -> Result<Transport, ClientError> {
+        let (to_server, from_client) = pipe::pipe().unwrap();
+        let (to_client, from_server) = pipe::pipe().unwrap();
+        let served = Transport::lines(from_client, to_client, MAX_CLIENT_FRAME);
+        let options = ServeOptions { has_half_close: true, ..ServeOptions::default() };
+        tokio::spawn(serve(self.0.clone(), served, options));
+        Ok(Transport::lines(from_server, to_server, MAX_SERVER_FRAME))
+    }
+}
+
+#[async_trait]
+impl ClientFixture for OsPipeFixture {
+    async fn connect(&self) -> Arc<dyn Client> {
+        let connector = Arc::new(OsPipeFixture(self.0.clone()));
+        open(&RemoteEngine::connect(connector, quick_options()).await.unwrap()).await
+    }
+
+    fn engine(&self) -> &ContractEngine {
+        &self.0
     }
 }
 
@@ -90,6 +122,12 @@ mod pipes {
     use super::*;
 
     osier_engine::client_contract_tests!(PipeFixture(PipeServer::start().await));
+}
+
+mod os_pipes {
+    use super::*;
+
+    osier_engine::client_contract_tests!(OsPipeFixture(Arc::new(ContractEngine::new().await)));
 }
 
 mod one_pipe {

@@ -70,9 +70,9 @@ impl EngineClient for SlowSessions {
 #[async_trait]
 impl Client for SlowSession {
     async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError> {
-        if command == ClientCommand::Cancel {
+        if command == ClientCommand::Stop {
             self.0.canceled.add_permits(1);
-            return Ok(CommandReply::Returned { prompts: Vec::new() });
+            return Ok(CommandReply::Done);
         }
         self.0.canceled.acquire().await.unwrap().forget();
         match self.0.can_cancel {
@@ -261,4 +261,23 @@ async fn the_sessions_of_lost_connections_are_held_for_a_while_and_not_too_many(
     assert_eq!(engine.open_sessions(), 5);
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(engine.open_sessions(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_has_a_limited_number_of_sessions_and_one_that_is_lost_keeps_fewer() {
+    let engine = SlowSessions::new(true);
+    let held = HeldSessions::new(Duration::from_secs(60), 500);
+    let options = ServeOptions { held_sessions: Some(held), ..ServeOptions::default() };
+    let mut client = PipeClient::connect(&engine, options).await;
+    for id in 0..1000 {
+        client.open(id).await;
+    }
+    client.write(json!({ "type": "open", "id": 1000, "open": { "target": "new" } })).await;
+    let refused = client.read().await;
+    assert_eq!(refused["error"]["code"], "too_many_requests", "{refused}");
+    client.write(json!({ "type": "close", "session": 7 })).await;
+    client.open(1000).await;
+    drop((client.reader, client.writer));
+    client.serving.await.unwrap();
+    assert_eq!(engine.open_sessions(), 64);
 }

@@ -494,7 +494,7 @@ fn what_an_extension_sent_is_not_typed_when_it_returns_to_the_editor() {
     for text in ["!id", "/approval yolo", "/export /etc/x.html", "see @/etc/passwd"] {
         let mut harness = Harness::new(60, 18);
         let prompts = vec![Prompt::text(text.to_owned())];
-        let reply = Ok(CommandReply::Returned { prompts });
+        let reply = Ok(CommandReply::Returned { prompts, follow_ups: 0 });
         harness.update(Msg::Replied(CommandPurpose::Cancel, Box::new(reply)));
         harness.press("enter");
         assert!(harness.text().contains("You did not type it"), "returned from the queue: {text}");
