@@ -1,7 +1,7 @@
 //! The page, and the HTML that it shows.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::TestGateway;
 
@@ -68,6 +68,23 @@ async fn entries_are_rendered_in_the_order_of_the_path() {
     let many = vec!["a"; 201].join(",");
     let refused = gateway.fails(Method::GET, &format!("{session}/rendered?ids={many}"), json!({})).await;
     assert_eq!(refused, (400, "invalid_request".to_owned()));
+}
+
+/// Each row is a line, so that a tree of any size can be read piece by piece.
+#[tokio::test]
+async fn the_rows_of_the_tree_are_lines() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["one", "two", "three"]).await;
+    gateway.post(&format!("{session}/move"), json!({ "targetId": ids[1], "exact": true })).await;
+    let response = gateway.request(Method::GET, &format!("{session}/rows")).send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let text = response.text().await.unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The move is an entry, too.
+    assert_eq!(lines[0], json!({ "rows": 4, "leafId": ids[1] }));
+    let rows: Vec<_> = lines[1..].iter().map(|row| &row["id"]).collect();
+    assert_eq!((rows.len(), rows[0], rows[2]), (4, &json!(ids[0]), &json!(ids[2])));
+    assert_eq!((&lines[3]["parentId"], &lines[3]["preview"]), (&json!(ids[1]), &json!("user: \"three\"")));
 }
 
 #[tokio::test]
