@@ -26,7 +26,7 @@ pub(super) async fn write_html<E: From<SessionError> + From<StoreError>, W: FnMu
     let state = session.state();
     let tree = &state.tree;
     let previews = session.previews(&state).await?;
-    let ExportedEntries { seqs: entries, emptied, hidden } = exported_entries(&state);
+    let ExportedEntries { seqs: entries, emptied, hidden } = exported_entries(&state, at);
     let is_emptied = |seq: &Seq| emptied.contains(seq);
     let previews = ExportedPreviews { previews, emptied: emptied.clone() };
     let snapshot = TreeSnapshot::new(tree.clone(), at, Arc::new(previews));
@@ -69,20 +69,22 @@ pub(super) async fn write_html<E: From<SessionError> + From<StoreError>, W: FnMu
 /// What an export contains of a log.
 struct ExportedEntries {
     seqs: Vec<Seq>,
-    /// Marks of which only the place in the tree is exported, because other entries are below them.
+    /// Marks of which only the place in the tree is exported, because other entries are below them or the page begins there.
     emptied: FxHashSet<Seq>,
     /// The entries of deleted branches.
     hidden: FxHashSet<Seq>,
 }
 
 /// All entries that are neither replaced nor in a deleted branch, without the content of private marks.
-fn exported_entries(state: &SessionState) -> ExportedEntries {
+fn exported_entries(state: &SessionState, at: Place) -> ExportedEntries {
     let tree = &state.tree;
     let hidden = tree.hidden_entries();
     let is_current = |seq: &Seq| !tree.head(*seq).has_flag(flag::SUPERSEDED) && !hidden.contains(seq);
     let mut seqs: Vec<Seq> = tree.heads().iter().map(|(seq, _)| seq).filter(is_current).collect();
-    let parents: FxHashSet<Seq> = seqs.iter().filter_map(|seq| tree.head(*seq).parent).collect();
-    seqs.retain(|seq| parents.contains(seq) || !is_private(tree, *seq, &hidden));
+    let parents = seqs.iter().filter_map(|seq| tree.head(*seq).parent);
+    // The page begins at `at`, which may be a mark in the session of another program.
+    let needed: FxHashSet<Seq> = parents.chain(at).collect();
+    seqs.retain(|seq| needed.contains(seq) || !is_private(tree, *seq, &hidden));
     let emptied = seqs.iter().copied().filter(|seq| is_private(tree, *seq, &hidden)).collect();
     ExportedEntries { seqs, emptied, hidden }
 }
