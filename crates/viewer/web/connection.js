@@ -287,7 +287,7 @@ export async function fetchLines(path, onValues) {
     });
     const lines = `${rest}${value ?? ""}`.split("\n");
     rest = done ? "" : /** @type {string} */ (lines.pop());
-    onValues(lines.filter((line) => line !== "").map((line) => JSON.parse(line)));
+    onValues(JSON.parse(`[${lines.filter((line) => line !== "").join()}]`));
     if (done) return;
   }
 }
