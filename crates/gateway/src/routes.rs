@@ -42,6 +42,7 @@ pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(snapshot::path))
         .routes(routes!(snapshot::context))
         .routes(routes!(snapshot::tree))
+        .routes(routes!(snapshot::rows))
         .routes(routes!(snapshot::export))
         .routes(routes!(rendered::entries))
         .routes(routes!(rendered::render))

@@ -331,8 +331,13 @@ pub const LOW_CONTRAST: &str = r"(() => {
     const hasText = [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
     const style = getComputedStyle(part);
     if (!hasText || part.closest('script, noscript, #message, .skip, .visually-hidden, [hidden], button:disabled') || part.closest('.copy')) continue;
+    let opacity = 1;
+    for (let at = part; at; at = at.parentElement) opacity *= Number(getComputedStyle(at).opacity);
+    // It is shown when it is needed.
+    if (opacity === 0) continue;
     const below = background(part);
-    const text = over(rgba(style.color), below);
+    const [red, green, blue, alpha] = rgba(style.color);
+    const text = over([red, green, blue, alpha * opacity], below);
     const [a, b] = [light(text), light(below)].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
     if (ratio < 4.5) found.add(`${part.tagName}.${part.className} ${ratio.toFixed(2)}`);

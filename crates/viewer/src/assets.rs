@@ -14,6 +14,7 @@ pub const TREE: &str = include_str!("../web/tree.js");
 pub const DELEGATION: &str = include_str!("../web/delegation.js");
 pub const ENTRY_PARTS: &str = include_str!("../web/entry_parts.js");
 pub const TRANSCRIPT: &str = include_str!("../web/transcript.js");
+pub const MENU: &str = include_str!("../web/menu.js");
 pub const OVERVIEW: &str = include_str!("../web/overview.js");
 pub const CONTROLS: &str = include_str!("../web/controls.js");
 pub const EXPORT: &str = include_str!("../web/export.js");
@@ -56,8 +57,10 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "live.js",
     "live_session.js",
     "live_state.js",
+    "menu.js",
     "outline.js",
     "overview.js",
+    "partial_json.js",
     "questions.js",
     "scroll.js",
     "session_list.js",
@@ -85,7 +88,7 @@ pub fn web_files_version() -> &'static str {
 
 /// The modules of an export, each after those that it imports.
 const EXPORT_MODULES: &[&str] =
-    &[DOM, STATE, OUTLINE, TREE, OVERVIEW, DELEGATION, ENTRY_PARTS, TRANSCRIPT, CONTROLS, EXPORT];
+    &[DOM, MENU, STATE, OUTLINE, TREE, OVERVIEW, DELEGATION, ENTRY_PARTS, TRANSCRIPT, CONTROLS, EXPORT];
 
 /// The script of an export: a page that is opened from a disk cannot import modules. A module would wait for the end of the file.
 pub fn export_script() -> String {

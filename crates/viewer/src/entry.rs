@@ -12,6 +12,7 @@ use crate::markdown::markdown;
 use crate::message::message;
 use crate::subagents::subagents;
 use crate::text::{beginning, escaped_line};
+use crate::tool_list::tool_list;
 
 /// What an entry shows.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,8 @@ pub fn render_entry(body: EntryBody<'_>) -> String {
 pub fn render_line(line: &[u8]) -> Option<String> {
     let entry = osier_tree::entry::parse_entry(line).ok()?;
     let (view, images) = (EntryView::read(&entry), entry_images(&entry));
-    Some(render_entry(EntryBody { view: &view, images: &images }))
+    let body = render_entry(EntryBody { view: &view, images: &images });
+    Some(body + &tool_list(&entry).into_string())
 }
 
 fn summary(title: &str, text: &str) -> Markup {

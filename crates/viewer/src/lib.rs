@@ -7,7 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `entry.rs` | [`render_entry`]: the body of one entry; it depends on nothing but the entry |
-//! | `message.rs`, `tool_call.rs`, `tool_result.rs`, `subagents.rs` | the parts of an entry |
+//! | `message.rs`, `tool_call.rs`, `tool_result.rs`, `tool_list.rs`, `subagents.rs` | the parts of an entry |
 //! | `markdown.rs`, `link.rs` | Markdown, and the addresses that a link may have |
 //! | `diff.rs`, `output.rs` | diffs; code, and long plain text |
 //! | `text.rs`, `image.rs` | escaped text with visible codes; images of known types |
@@ -28,6 +28,7 @@ mod page;
 mod subagents;
 mod text;
 mod tool_call;
+mod tool_list;
 mod tool_result;
 
 pub use entry::{EntryBody, render_entry};

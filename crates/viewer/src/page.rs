@@ -63,6 +63,7 @@ fn page(summary: &SessionSummary) -> Markup {
                 button #toggle-thinking type="button" aria-pressed="false" title="Open or close all thinking (t)" { "Thinking" }
                 button #toggle-output type="button" aria-pressed="false" title="Open or close all tool output (o)" { "Output" }
                 button #save-log type="button" title="Save the session as JSONL, which Osier and pi can open" { "JSONL" }
+                button #export-actions type="button" aria-haspopup="menu" { "More" }
                 button #toggle-theme type="button" title="Light or dark" { span aria-hidden="true" { "◐" } span.visually-hidden { "Light or dark" } }
             }
         }
@@ -74,6 +75,7 @@ fn page(summary: &SessionSummary) -> Markup {
                 div #transcript tabindex="-1" role="region" aria-label="Conversation" { p.notice { "Reading the session…" } }
             }
         }
+        div #menu popover role="menu" aria-label="Actions" tabindex="-1" {}
         div #message role="status" aria-live="polite" {}
     }
 }

@@ -3,11 +3,13 @@
 
 import { openComparison } from "./compare.js";
 import { EngineError } from "./connection.js";
-import { askDialog, openMenu } from "./dialog.js";
-import { announce, byId } from "./dom.js";
+import { viewItems } from "./controls.js";
+import { askDialog } from "./dialog.js";
+import { announce, byId, copyToClipboard } from "./dom.js";
 import { showExplore, startExplore } from "./explore.js";
 import { showKeys } from "./keys.js";
 import { LiveSession } from "./live_session.js";
+import { openMenu } from "./menu.js";
 import { addressOf } from "./view.js";
 
 /** @typedef {import("./state.js").Row} Row */
@@ -15,7 +17,7 @@ import { addressOf } from "./view.js";
 export class Actions {
   /**
    * @param {LiveSession} session
-   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, showEnd: () => void, openSession: (id: string) => void, leave: () => void }} page
+   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, showEnd: () => void, openSession: (id: string) => void, leave: () => void, print: () => void }} page
    */
   constructor(session, page) {
     this.session = session;
@@ -88,12 +90,15 @@ export class Actions {
   openSessionMenu(anchor) {
     const { store } = this.session;
     const hasCompaction = store.visibleEntries.some((row) => row.type === "compaction");
-    const downloads = [
+    const reading = [
+      ...viewItems(store),
+      null,
+      { name: "Print…", hint: "Ctrl+P", run: () => this.page.print() },
       { name: "Download as HTML", run: () => this.download("html") },
       { name: "Download as Markdown", run: () => this.download("md") },
       { name: "Download as JSONL", run: () => this.download("jsonl") },
     ];
-    if (this.session.connection.isReadOnly) return openMenu(downloads, anchor);
+    if (this.session.connection.isReadOnly) return openMenu(reading, anchor);
     openMenu(
       [
         { name: "Undo the last move", run: () => this.step("undo") },
@@ -108,7 +113,8 @@ export class Actions {
         null,
         { name: "Rename…", run: () => this.rename() },
         { name: "Fork", run: () => this.page.openFork({ target: "fork", session: store.info.session, position: "current" }) },
-        ...downloads,
+        null,
+        ...reading,
         null,
         { name: "Keys", hint: "?", run: () => void showKeys() },
         { name: "Delete the session…", run: () => this.deleteSession(), isDangerous: true },
@@ -171,7 +177,7 @@ export class Actions {
   copyText(id) {
     return this.run(async () => {
       const answer = await this.session.query({ type: "entry", id });
-      await navigator.clipboard.writeText(answer.text);
+      await copyToClipboard(answer.text);
       return "Copied";
     });
   }
@@ -179,7 +185,7 @@ export class Actions {
   /** @param {string} id */
   copyLink(id) {
     return this.run(async () => {
-      await navigator.clipboard.writeText(entryLink(this.session.store.sessionMeta.sessionId, id));
+      await copyToClipboard(entryLink(this.session.store.sessionMeta.sessionId, id));
       return "Copied the link";
     });
   }

@@ -1,7 +1,7 @@
 // @ts-check
 // The rendered bodies of entries. They are fetched in batches when they come near the view, and kept.
 
-import { fetchJson } from "./connection.js";
+import { EngineError, fetchJson, fetchLines } from "./connection.js";
 
 /** The most entries in one request. */
 const BATCH = 100;
@@ -11,6 +11,7 @@ const MAX_KEPT = 3_000;
 export class Bodies {
   constructor() {
     this.url = "";
+    this.rowsUrl = "";
     this.sessionId = "";
     /** @type {Map<string, string>} */
     this.kept = new Map();
@@ -22,7 +23,9 @@ export class Bodies {
 
   /** Names the session, and forgets the bodies of another one. @param {string} sessionId @param {string} [store] */
   open(sessionId, store) {
-    this.url = `/api/sessions/${encodeURIComponent(sessionId)}/rendered?${store ? `store=${encodeURIComponent(store)}` : ""}`;
+    const url = (/** @type {string} */ what) => `/api/sessions/${encodeURIComponent(sessionId)}/${what}?${store ? `store=${encodeURIComponent(store)}` : ""}`;
+    this.url = url("rendered");
+    this.rowsUrl = url("rows");
     if (this.sessionId === sessionId) return;
     this.close();
     this.sessionId = sessionId;
@@ -46,6 +49,23 @@ export class Bodies {
     const answer = await fetchJson(`${this.url}&last=${number}`);
     if (sessionId === this.sessionId) this.keep(answer.entries);
     return answer;
+  }
+
+  /**
+   * All rows of the tree, and the leaf. A large tree arrives in many pieces.
+   * @returns {Promise<{ rows: import("./state.js").Row[], leafId: string | null }>}
+   */
+  async tree() {
+    /** @type {import("./state.js").Row[]} */
+    const rows = [];
+    /** @type {{ rows: number, leafId: string | null } | undefined} */
+    let first;
+    await fetchLines(this.rowsUrl, (values) => {
+      first ??= values.shift();
+      for (const row of values) rows.push(row);
+    });
+    if (rows.length !== first?.rows) throw new EngineError({ code: "failed", message: "the gateway sent only a part of the tree" });
+    return { rows, leafId: first.leafId };
   }
 
   /** Entries and their rows. @param {string[]} ids @returns {Promise<import("./state.js").Row[]>} */

@@ -9,11 +9,17 @@ import { announce, byId, drawIfChanged, element, onNarrow } from "./dom.js";
 import { LiveSession } from "./live_session.js";
 import { previewText } from "./tree.js";
 
+/** @typedef {{ text: string, images: { mimeType: string, data: string }[], isTyped: boolean }} EditedPrompt */
+
+/** @typedef {{ sessionId: string, prompt: EditedPrompt, entries: number | null }} SentPrompt A prompt that is being sent, and the number of entries before, if it was known. */
+
 /** Where Enter starts a new line: the keyboard is on the screen. */
 const TOUCH = matchMedia("(hover: none) and (pointer: coarse)");
 const IMAGE_TYPES = /^image\/(?:png|jpeg|gif|webp)$/u;
 /** The largest image that is attached, in bytes. */
 const MAX_IMAGE = 8 << 20;
+/** The most new messages that a prompt is compared with. */
+const MAX_COMPARED = 20;
 /** The most files that are offered after `@`. */
 const MAX_FILES = 20_000;
 
@@ -27,11 +33,19 @@ export class Composer {
     this.images = [];
     /** The prompt that is being sent. @type {Promise<void>} */
     this.sending = Promise.resolve();
+    const kept = readKept();
+    /** Prompts that left the editor and are not sent yet. @type {SentPrompt[]} */
+    this.outgoing = [];
+    /** Prompts that may have been accepted when the connection was lost. They are in the editor, too. @type {SentPrompt[]} */
+    this.unconfirmed = kept.unconfirmed;
+    this.isConfirming = false;
+    /** The prompts that a session returned, as JSON. They are in the editor already. @type {Map<string, string>} */
+    this.returned = new Map(kept.returned);
     this.sessionId = "";
     /** Whether you typed what is in the editor. Prompts that return and texts of extensions may contain a shell command that you did not write. */
     this.isTyped = true;
-    /** @type {Map<string, { text: string, images: { mimeType: string, data: string }[], isTyped: boolean }>} What was not sent, by session. */
-    this.unsent = readUnsent();
+    /** @type {Map<string, EditedPrompt>} What was not sent, by session. */
+    this.unsent = new Map(kept.unsent);
     this.completion = new Completion(this.input, (isFile) => this.candidates(isFile));
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -65,6 +79,7 @@ export class Composer {
       if (what === "session") this.changeSession(session.store.sessionMeta.sessionId);
       if (what === "extensions" || what === "path") this.drawExtensions();
       if (what === "runtime" || what === "selection" || what === "path" || what === "session") this.update();
+      if (what === "runtime" || what === "status") this.confirmSent();
     });
   }
 
@@ -85,15 +100,67 @@ export class Composer {
   /** Keeps what was not sent in this tab, so that a refresh does not lose it. */
   keepUnsent() {
     if (this.sessionId) this.unsent.set(this.sessionId, { text: this.input.value, images: this.images, isTyped: this.isTyped });
-    const all = [...this.unsent].filter(([, { text, images }]) => text !== "" || images.length > 0);
+    const unsent = new Map(this.unsent);
+    // A refresh ends the requests that are under way.
+    for (const { sessionId, prompt } of [...this.outgoing].reverse()) {
+      unsent.set(sessionId, joinPrompts([prompt, ...(unsent.has(sessionId) ? [unsent.get(sessionId)] : [])]));
+    }
+    const all = [...unsent].filter(([, { text, images }]) => text !== "" || images.length > 0);
     const withoutImages = all.map(([id, prompt]) => [id, { ...prompt, images: [] }]);
+    const others = { unconfirmed: [...this.unconfirmed, ...this.outgoing].map(withoutImageData), returned: [...this.returned] };
     for (const kept of [all, withoutImages]) {
       try {
-        return sessionStorage.setItem(UNSENT, JSON.stringify(kept));
+        return sessionStorage.setItem(UNSENT, JSON.stringify({ unsent: kept, ...others }));
       } catch {
         // Too large for this browser.
       }
     }
+  }
+
+  /** Prompts stay returned until the next one is sent. They go to the editor once, also if the page is loaded again. @param {any[]} prompts */
+  takeReturned(prompts) {
+    const key = prompts.length > 0 ? JSON.stringify(prompts.map(({ text, images = [] }) => [text, images.length])) : "";
+    if (key !== "" && key !== this.returned.get(this.sessionId)) this.returnPrompts(prompts);
+    this.returned.set(this.sessionId, key);
+  }
+
+  /** Removes prompts from the editor that were accepted although their confirmation was lost with the connection. */
+  async confirmSent() {
+    if (this.isConfirming || this.unconfirmed.length === 0 || !this.session.isUpToDate) return;
+    this.isConfirming = true;
+    const { sessionId } = this;
+    for (const sent of this.unconfirmed.filter((other) => other.sessionId === sessionId)) {
+      if (!(await this.wasAccepted(sent)) || sessionId !== this.sessionId) continue;
+      this.unconfirmed = this.unconfirmed.filter((other) => other !== sent);
+      this.removeSent(sent.prompt);
+    }
+    this.isConfirming = false;
+  }
+
+  /** Whether the session got a prompt. @param {SentPrompt} sent */
+  async wasAccepted(sent) {
+    const { text } = sent.prompt;
+    const { queue, entries: rows } = this.session.store;
+    if ([...queue.steering, ...queue.followUp].includes(text)) return true;
+    if (sent.entries === null) return false;
+    const added = rows.slice(sent.entries).filter((row) => row.type === "message" && row.role === "user");
+    for (const { id } of added.slice(-MAX_COMPARED)) {
+      const stored = await this.session.query({ type: "entry", id }).catch(() => null);
+      if (stored?.text.trim() === text) return true;
+    }
+    // They are not compared again.
+    sent.entries = rows.length;
+    return false;
+  }
+
+  /** @param {EditedPrompt} sent A prompt that is in the editor, before what was typed since. */
+  removeSent({ text, images }) {
+    const { value } = this.input;
+    if (value !== text && !value.startsWith(`${text}\n\n`)) return;
+    const { isTyped } = this;
+    this.setPrompt(value.slice(text.length).trimStart(), this.images.slice(images.length));
+    this.isTyped ||= isTyped;
+    announce("The prompt was sent before the connection was lost");
   }
 
   /** @param {KeyboardEvent} event */
@@ -248,18 +315,24 @@ export class Composer {
     this.images = [];
     this.drawImages();
     const { sessionId } = this.session.store.sessionMeta;
-    this.sending = this.sending.then(() => this.sendPrompt(sessionId, prompt, when));
+    /** @type {SentPrompt} */
+    const sent = { sessionId, prompt, entries: this.session.store.isComplete ? this.session.store.entries.length : null };
+    this.outgoing.push(sent);
+    // Another prompt may be the same one.
+    this.unconfirmed = this.unconfirmed.filter((other) => other.sessionId !== sessionId);
+    this.sending = this.sending.then(() => this.sendPrompt(sent, when));
     await this.sending;
   }
 
   /**
    * A prompt that cannot be sent returns to the editor.
-   * @param {string} sessionId @param {{text: string, images: any[], isTyped: boolean}} prompt @param {"steer" | "follow_up"} when
+   * @param {SentPrompt} sent @param {"steer" | "follow_up"} when
    */
-  async sendPrompt(sessionId, prompt, when) {
+  async sendPrompt(sent, when) {
+    const { sessionId, prompt } = sent;
     const { store } = this.session;
     let wasSent = false;
-    await this.guard(async () => {
+    const failure = await this.guard(async () => {
       if (store.sessionMeta.sessionId !== sessionId) return announce("Another session was opened. The prompt was not sent.");
       const isRunning = store.turnRunning;
       const shell = /^(!!?)\s*(.+)$/su.exec(prompt.text);
@@ -274,18 +347,23 @@ export class Composer {
       else await this.session.prompt(prompt.text, prompt.images, isRunning ? when : "now");
       wasSent = true;
     });
+    this.outgoing = this.outgoing.filter((other) => other !== sent);
+    if (failure?.code === "connection_lost") this.unconfirmed.push(sent);
     if (!wasSent && sessionId === this.sessionId) this.returnPrompts([prompt]);
     else if (!wasSent) this.unsent.set(sessionId, joinPrompts([prompt, ...(this.unsent.has(sessionId) ? [this.unsent.get(sessionId)] : [])]));
     this.update();
+    this.confirmSent();
   }
 
-  /** Shows errors. @param {() => Promise<void>} run */
+  /** Shows errors, and returns them. @param {() => Promise<void>} run @returns {Promise<EngineError | null>} */
   async guard(run) {
     try {
       await run();
+      return null;
     } catch (error) {
-      const { code, message } = /** @type {EngineError} */ (error);
-      announce(code === "leaf_changed" ? "The session has moved on. Look at the new messages and send again." : message);
+      const failure = /** @type {EngineError} */ (error);
+      announce(failure.code === "leaf_changed" ? "The session has moved on. Look at the new messages and send again." : failure.message);
+      return failure;
     }
   }
 
@@ -318,13 +396,19 @@ export class Composer {
 /** Where a tab keeps what was not sent. */
 const UNSENT = "osier.unsent";
 
-/** @returns {Map<string, { text: string, images: { mimeType: string, data: string }[], isTyped: boolean }>} */
-function readUnsent() {
+/** @returns {{ unsent: [string, EditedPrompt][], unconfirmed: SentPrompt[], returned: [string, string][] }} */
+function readKept() {
+  const nothing = { unsent: [], unconfirmed: [], returned: [] };
   try {
-    return new Map(JSON.parse(sessionStorage.getItem(UNSENT) ?? "[]"));
+    return { ...nothing, ...JSON.parse(sessionStorage.getItem(UNSENT) ?? "{}") };
   } catch {
-    return new Map();
+    return nothing;
   }
+}
+
+/** The number of images is kept, because it is known which ones they are. @param {SentPrompt} sent */
+function withoutImageData(sent) {
+  return { ...sent, prompt: { ...sent.prompt, images: sent.prompt.images.map(() => null) } };
 }
 
 /** Prompts as one. @param {any[]} prompts */

@@ -260,19 +260,45 @@ function abortRequests() {
  * @param {any} [body]
  */
 export async function fetchJson(path, body) {
-  const { signal } = requests;
-  const options = body === undefined ? { signal } : { signal, method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  /** @type {Response} */
-  let response;
-  try {
-    response = await fetch(path, options);
-  } catch {
-    throw new EngineError({ code: "connection_lost", message: "the gateway cannot be reached" });
-  }
+  const response = await request(path, body);
   const answer = await response.json().catch(() => {
     const code = response.ok ? "connection_lost" : "failed";
     throw new EngineError({ code, message: `the gateway sent no answer (status ${response.status})` });
   });
   if (!response.ok) throw new EngineError(answer);
   return answer;
+}
+
+/**
+ * The lines of JSON of a response, some at a time, as they arrive.
+ * @param {string} path
+ * @param {(values: any[]) => void} onValues
+ */
+export async function fetchLines(path, onValues) {
+  const response = await request(path);
+  if (!response.ok || !response.body) {
+    const failure = await response.json().catch(() => ({ code: "failed", message: `the gateway sent no answer (status ${response.status})` }));
+    throw new EngineError(failure);
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ""; ; ) {
+    const { value, done } = await reader.read().catch(() => {
+      throw new EngineError({ code: "connection_lost", message: "the gateway stopped sending" });
+    });
+    const lines = `${rest}${value ?? ""}`.split("\n");
+    rest = done ? "" : /** @type {string} */ (lines.pop());
+    onValues(JSON.parse(`[${lines.filter((line) => line !== "").join()}]`));
+    if (done) return;
+  }
+}
+
+/** @param {string} path @param {any} [body] */
+async function request(path, body) {
+  const { signal } = requests;
+  const options = body === undefined ? { signal } : { signal, method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new EngineError({ code: "connection_lost", message: "the gateway cannot be reached" });
+  }
 }

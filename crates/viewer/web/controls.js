@@ -1,7 +1,7 @@
 // @ts-check
 // The controls around the tree and the conversation: search, filter, folding, theme and keys.
 
-import { announce, byId, isNarrow, isPageKey, preferences, visibleText } from "./dom.js";
+import { announce, applyTheme, byId, isNarrow, isPageKey, preferences, visibleText } from "./dom.js";
 import { connectParts } from "./entry_parts.js";
 import { searchWords } from "./outline.js";
 import { TreeOverview } from "./overview.js";
@@ -123,8 +123,7 @@ function connectToggles({ transcript, tree }) {
 function connectTheme() {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const chosen = preferences.get("theme");
-  if (chosen === "light" || chosen === "dark") root.dataset["theme"] = chosen;
+  applyTheme();
   byId("toggle-theme").addEventListener("click", () => {
     const isDark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : system.matches;
     const theme = isDark ? "light" : "dark";
@@ -195,6 +194,25 @@ function connectResize(store) {
 }
 
 /** @param {SessionStore} store */
+function toggleHidden(store) {
+  store.showHidden(!store.showsHidden);
+  announce(store.showsHidden ? "Showing the hidden messages of extensions" : "Hiding the hidden messages of extensions");
+}
+
+/** What a menu offers for the view: on narrow screens there is no room for buttons. @param {SessionStore} store @returns {import("./menu.js").MenuItem[]} */
+export function viewItems(store) {
+  const toggle = (/** @type {string} */ id, /** @type {string} */ what, /** @type {string} */ hint) => {
+    const button = byId(id);
+    return { name: `${button.getAttribute("aria-pressed") === "true" ? "Close" : "Open"} all ${what}`, hint, run: () => button.click() };
+  };
+  return [
+    toggle("toggle-thinking", "thinking", "t"),
+    toggle("toggle-output", "tool output", "o"),
+    { name: store.showsHidden ? "Hide hidden messages" : "Show hidden messages", hint: "h", run: () => toggleHidden(store) },
+  ];
+}
+
+/** @param {SessionStore} store */
 function connectKeys(store) {
   /** @type {Record<string, string>} */
   const buttons = { t: "toggle-thinking", o: "toggle-output", b: "toggle-tree" };
@@ -213,8 +231,7 @@ function connectKeys(store) {
     } else if (isHome) {
       return;
     } else if (event.key === "h") {
-      store.showHidden(!store.showsHidden);
-      announce(store.showsHidden ? "Showing the hidden messages of extensions" : "Hiding the hidden messages of extensions");
+      toggleHidden(store);
     } else if (buttons[event.key]) {
       byId(buttons[event.key]).click();
     }

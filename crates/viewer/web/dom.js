@@ -105,6 +105,12 @@ export function drawIfChanged(place, state, draw) {
   place.replaceChildren(...draw());
 }
 
+/** Applies the theme that was chosen, if it is not that of the system. */
+export function applyTheme() {
+  const chosen = preferences.get("theme");
+  if (chosen === "light" || chosen === "dark") document.documentElement.dataset["theme"] = chosen;
+}
+
 /** The longest message that is shown. */
 const MAX_MESSAGE = 1_000;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -120,6 +126,28 @@ export function announce(text) {
   place.classList.add("shown");
   clearTimeout(messageTimer);
   messageTimer = setTimeout(() => place.classList.remove("shown"), 1500 + 50 * Math.min(text.length, MAX_MESSAGE));
+}
+
+/** Copies a text, also where the browser has no clipboard for pages: those without HTTPS from another machine. @param {string} text */
+export async function copyToClipboard(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    if (!copySelected(text)) throw new Error("Cannot copy: the browser does not allow it here");
+  }
+}
+
+/** @param {string} text */
+function copySelected(text) {
+  const shown = /** @type {HTMLElement | null} */ (document.activeElement);
+  const area = /** @type {HTMLTextAreaElement} */ (element("textarea", { class: "visually-hidden", "aria-hidden": "true", readonly: true }));
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  shown?.focus({ preventScroll: true });
+  return isCopied;
 }
 
 /** Offers a file for download. @param {Blob} content @param {string} name */

@@ -5,15 +5,19 @@
 import { fetchJson } from "./connection.js";
 import { byId, element, fragment, visibleText } from "./dom.js";
 import { LiveStore } from "./live_state.js";
+import { partialArguments } from "./partial_json.js";
 
-/** After a rendering, the next one waits this many times as long as it took, so that a slow network or a long reply costs no more. */
-const PAUSE_FACTOR = 1;
+/** After a rendering, the next one waits as long as it took, so that a slow network or a long reply costs no more. This is the longest pause, in milliseconds. */
 const MAX_PAUSE = 500;
 
 export class DraftView {
-  /** @param {LiveStore} store @param {() => void} onResume Continues an unfinished turn. */
-  constructor(store, onResume) {
+  /**
+   * @param {LiveStore} store @param {() => boolean} isConnected Without a connection, nothing is rendered: attaching begins each reply anew.
+   * @param {() => void} onResume Continues an unfinished turn.
+   */
+  constructor(store, isConnected, onResume) {
     this.store = store;
+    this.isConnected = isConnected;
     this.resume = element("p", { class: "notice unfinished" }, "The last turn did not finish. ", element("button", { type: "button", class: "only-full" }, "Continue it"));
     this.resume.querySelector("button")?.addEventListener("click", onResume);
     this.waiting = drawWaiting();
@@ -68,7 +72,7 @@ export class DraftView {
   /** @param {import("./live_state.js").Draft} draft */
   drawDraft(draft) {
     let drawn = this.drafts.get(draft.id);
-    if (!drawn) this.drafts.set(draft.id, (drawn = new DrawnDraft(draft)));
+    if (!drawn) this.drafts.set(draft.id, (drawn = new DrawnDraft(draft, this.isConnected)));
     drawn.follow(draft);
     return drawn.root;
   }
@@ -138,9 +142,10 @@ class DrawnOutput {
 
 /** A reply that is being written. */
 class DrawnDraft {
-  /** @param {import("./live_state.js").Draft} draft */
-  constructor(draft) {
+  /** @param {import("./live_state.js").Draft} draft @param {() => boolean} isConnected */
+  constructor(draft, isConnected) {
     this.draft = draft;
+    this.isConnected = isConnected;
     this.body = element("div", { class: "body" });
     this.root = element(
       "article",
@@ -149,6 +154,8 @@ class DrawnDraft {
       this.body,
     );
     this.rendered = -1;
+    /** What is shown, as JSON. */
+    this.shown = "";
     this.isRendering = false;
   }
 
@@ -160,28 +167,38 @@ class DrawnDraft {
 
   /** Renders the pieces that arrived since the last time. */
   async update() {
-    if (this.isRendering || this.rendered === this.draft.deltas) return;
+    if (this.isRendering || this.rendered === this.draft.deltas || !this.isConnected()) return;
     this.isRendering = true;
-    const { deltas } = this.draft;
-    const started = performance.now();
-    try {
-      const { html } = await fetchJson("/api/render", { parts: [{ type: "entry", entry: draftEntry(this.draft) }] });
-      this.rendered = deltas;
-      this.show(html[0]);
-    } catch {
-      // The stored entry follows.
-    }
-    const pause = Math.min(MAX_PAUSE, PAUSE_FACTOR * (performance.now() - started));
+    const pause = await this.render();
     await new Promise((resume) => setTimeout(resume, pause));
     this.isRendering = false;
-    if (this.rendered !== this.draft.deltas && this.root.isConnected) this.update();
+    if (this.root.isConnected) this.update();
+  }
+
+  /** Returns how long to wait before the next rendering, in milliseconds. */
+  async render() {
+    const { deltas } = this.draft;
+    const entry = draftEntry(this.draft);
+    const json = JSON.stringify(entry);
+    const started = performance.now();
+    try {
+      if (json !== this.shown) this.show((await fetchJson("/api/render", { parts: [{ type: "entry", entry }] })).html[0]);
+      this.shown = json;
+      this.rendered = deltas;
+      return Math.min(MAX_PAUSE, performance.now() - started);
+    } catch {
+      // If it does not work again, the stored entry follows.
+      return MAX_PAUSE;
+    }
   }
 
   /** @param {string} html */
   show(html) {
-    replaceEnd(this.body, fragment(html));
-    const last = this.body.lastElementChild?.previousElementSibling ?? this.body.lastElementChild;
-    if (last?.matches("details.thinking")) last.setAttribute("open", "");
+    const next = fragment(html);
+    const last = next.lastElementChild?.previousElementSibling ?? next.lastElementChild;
+    // What is being written is open.
+    for (const part of last?.matches("details.thinking") ? [last] : last?.querySelectorAll("details.arguments") ?? []) part.setAttribute("open", "");
+    replaceEnd(this.body, next);
   }
 }
 
@@ -211,7 +228,7 @@ function* followers(node) {
 function draftEntry(draft) {
   const content = draft.blocks.filter((block) => block !== undefined).map((block) => {
     if (block.type !== "toolCall") return block;
-    return { type: "toolCall", id: block.id, name: block.name, arguments: block.arguments };
+    return { type: "toolCall", id: block.id, name: block.name, arguments: block.arguments ?? partialArguments(block.json) };
   });
   return { type: "message", id: draft.id, parentId: null, message: { role: "assistant", content } };
 }

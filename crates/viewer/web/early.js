@@ -1,5 +1,10 @@
 // @ts-check
-// Runs before the other modules have arrived: asks for the end of the session that the address names.
+// Runs before the other modules have arrived, and before the first paint: applies the chosen theme, and asks for the end of the
+// session that the address names.
+
+import { applyTheme } from "./dom.js";
+
+applyTheme();
 
 /** The entries of the first screen. */
 export const FIRST_ENTRIES = 24;

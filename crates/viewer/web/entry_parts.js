@@ -1,7 +1,7 @@
 // @ts-check
 // Parts of an entry that both pages draw: who wrote it and when, other continuations, code that is copied, images that are enlarged.
 
-import { announce, element } from "./dom.js";
+import { announce, copyToClipboard, element } from "./dom.js";
 import { SessionStore } from "./state.js";
 
 /** @typedef {import("./state.js").Row} Row */
@@ -75,10 +75,10 @@ export function connectParts() {
 async function copyCode(button) {
   const code = [...(button.parentElement?.querySelectorAll("code") ?? [])].map((part) => part.textContent).join("\n");
   try {
-    await navigator.clipboard.writeText(code);
+    await copyToClipboard(code);
     announce("Copied");
-  } catch {
-    announce("Cannot copy: the browser does not allow it here");
+  } catch (error) {
+    announce(/** @type {Error} */ (error).message);
   }
 }
 

@@ -1,8 +1,9 @@
 // @ts-check
 // The start of an export: reads the data blocks of the file and shows the path to the leaf, or the entry that the address names.
 
-import { connectControls } from "./controls.js";
+import { connectControls, viewItems } from "./controls.js";
 import { announce, byId, fragment, saveFile } from "./dom.js";
+import { openMenu } from "./menu.js";
 import { searchWords } from "./outline.js";
 import { SessionStore } from "./state.js";
 import { TranscriptView } from "./transcript.js";
@@ -130,6 +131,8 @@ function startExport() {
   showAddress();
   addEventListener("hashchange", showAddress);
   byId("save-log").addEventListener("click", () => saveLog(meta.sessionId));
+  const more = byId("export-actions");
+  more.addEventListener("click", () => openMenu([...viewItems(store), null, { name: "Save as JSONL", run: () => saveLog(meta.sessionId) }], more));
   document.body.classList.add("ready");
 }
 

@@ -1,11 +1,13 @@
 // @ts-check
-// The lines of a session that match a search, below its card.
+// The lines of a session that match a search, with those around them, below its card.
 
 import { element } from "./dom.js";
 
 /** How much of a line is shown, and how much of it before the match, in characters. */
 const MAX_LINE = 240;
 const MAX_BEFORE = 40;
+/** The most lines of a message. */
+const MAX_LINES = 6;
 
 /** @typedef {{ entryId: string, role: string, lines: { text: string, isMatch: boolean }[] }} MessageHit */
 
@@ -18,10 +20,16 @@ export function drawHits(sessionId, hits, query) {
 
 /** A link to the entry. @param {string} sessionId @param {MessageHit} hit @param {RegExp | null} pattern */
 function drawHit(sessionId, { entryId, role, lines }, pattern) {
-  const line = (lines.find(({ isMatch }) => isMatch) ?? lines[0])?.text.trim() ?? "";
   const href = `#session=${encodeURIComponent(sessionId)}&entry=${encodeURIComponent(entryId)}`;
   const author = element("b", { class: `role-${role === "user" ? "user" : "assistant"}` }, role === "user" ? "You" : "Assistant");
-  return element("a", { href, class: "hit", "data-entry": entryId }, author, element("span", { dir: "auto" }, ...markMatches(line, pattern)));
+  const shown = lines.filter(({ text }) => text.trim() !== "").slice(0, MAX_LINES);
+  return element("a", { href, class: "hit", "data-entry": entryId }, author, element("span", { class: "hit-lines" }, ...shown.map((line) => drawLine(line, pattern))));
+}
+
+/** A line that matches, or one beside it. @param {{ text: string, isMatch: boolean }} line @param {RegExp | null} pattern */
+function drawLine({ text, isMatch }, pattern) {
+  const line = text.trim();
+  return element("span", { class: isMatch ? "hit-line match" : "hit-line", dir: "auto" }, ...(isMatch ? markMatches(line, pattern) : [line.slice(0, MAX_LINE)]));
 }
 
 /**

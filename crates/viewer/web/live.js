@@ -51,6 +51,7 @@ class LivePage {
       showEnd: () => this.scroll.follow(),
       openSession: (id) => this.goTo(id),
       leave: () => this.goTo(""),
+      print: () => this.print(),
     });
     this.labels = new LabelEditor(this.tree, this.actions);
     this.list = new SessionList(this.connection, {
@@ -58,7 +59,7 @@ class LivePage {
       create: (options) => this.create(options),
       deleted: (id) => id === store.sessionMeta.sessionId && this.session.close(),
     });
-    new DraftView(store, () => this.actions.send({ type: "resume" }, "Continued"));
+    new DraftView(store, () => this.connection.state === "connected", () => this.actions.send({ type: "resume" }, "Continued"));
     new QuestionView(this.session);
     new StatusView(this.session);
     this.controls = connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: (text) => this.session.search(text), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
@@ -80,7 +81,7 @@ class LivePage {
   connectEvents() {
     const { store } = this.session;
     this.session.onNotice = announce;
-    this.session.onReturnedPrompts = (prompts) => this.composer.returnPrompts(prompts);
+    this.session.onReturnedPrompts = (prompts) => this.composer.takeReturned(prompts);
     this.session.onEditorText = (text) => this.composer.setText(text);
     byId("show-sessions").addEventListener("click", () => this.goTo(""));
     byId("transcript").addEventListener("click", (event) => this.handleEntryClick(event));
@@ -368,8 +369,22 @@ class LivePage {
     }
   }
 
+  /** Prints the conversation. The browser does not wait for entries, so they are fetched first. */
+  async print() {
+    try {
+      const wasPrepared = await this.transcript.preparePrint((done, all) => announce(`Preparing ${done} of ${all} entries…`));
+      if (wasPrepared) window.print();
+    } catch (error) {
+      announce(/** @type {Error} */ (error).message);
+    }
+  }
+
   /** @param {KeyboardEvent} event */
   handleKey(event) {
+    if (isPrintKey(event) && !document.body.matches(".at-home") && !document.querySelector("dialog[open]")) {
+      event.preventDefault();
+      return void this.print();
+    }
     if (!isPageKey(event) || document.body.matches(".at-home")) return;
     if (event.key === "?") return void showKeys();
     const selected = this.session.store.selectedEntryId;
@@ -388,6 +403,12 @@ class LivePage {
     const row = document.querySelector(".row.selected") ?? document.getElementById(`entry-${id}`) ?? byId("tree");
     this.actions.openEntryMenu(this.tree.cursorId() ?? id, row);
   }
+}
+
+/** @param {KeyboardEvent} event */
+function isPrintKey(event) {
+  const isCommand = /^(?:Mac|iP)/u.test(navigator.platform) ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
+  return isCommand && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "p";
 }
 
 /** What a session without messages shows. @param {string | undefined} cwd */

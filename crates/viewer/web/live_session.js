@@ -13,8 +13,9 @@ import { LiveStore } from "./live_state.js";
 const WITH_SUMMARY = new Set(["move", "compact", "graft"]);
 /** How long the confirmation of a move may take. */
 const MOVE_TIMEOUT = 30_000;
-/** The pause before entries that could not be fetched are tried again. */
+/** The pause before what failed is tried again, and the longest such pause, in milliseconds. */
 const RETRY_DELAY = 1_000;
+const MAX_RETRY_DELAY = 30_000;
 /** How often the page looks whether an event has arrived, and the pause between, in milliseconds. */
 const ARRIVAL_ATTEMPTS = 40;
 const ARRIVAL_PAUSE = 50;
@@ -36,12 +37,12 @@ export class LiveSession {
     this.opening = 0;
     /** Incremented with each attachment, for the same reason. */
     this.attachment = 0;
+    /** Incremented when something that must succeed is tried. */
+    this.attempt = 0;
     /** @type {any[]} Stored entries and moves that are not in the store yet. */
     this.arrived = [];
     /** @type {{ entries: number, leafId: string | null } | null} The leaf at the end of the entries that were missed. */
     this.missed = null;
-    /** The returned prompts that the editor got. */
-    this.returned = "";
     this.isFetching = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.statusTimer = undefined;
@@ -57,7 +58,7 @@ export class LiveSession {
     this.onEditorText = () => {};
     connection.subscribe((state) => {
       if (state === "lost") this.stream = 0;
-      if (state === "connected" && this.target) this.connect(false).catch((error) => this.fail(error));
+      if (state === "connected" && this.target) this.keepTrying(() => this.connect());
     });
   }
 
@@ -73,6 +74,11 @@ export class LiveSession {
   /** Whether all entries that were announced are there. */
   get isSettled() {
     return this.arrived.length === 0 && !this.isFetching;
+  }
+
+  /** Whether the store has everything that was in the session when the page attached. */
+  get isUpToDate() {
+    return this.isAttached && this.store.isComplete && this.isSettled && !this.missed;
   }
 
   /** @param {Error} error */
@@ -130,19 +136,45 @@ export class LiveSession {
     this.opening++;
     clearTimeout(this.retryTimer);
     this.bodies.close();
-    Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, returned: "", isFetching: false });
+    Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, isFetching: false });
     const { listeners, showsHidden } = this.store;
     Object.assign(this.store, new LiveStore(), { listeners, showsHidden });
     this.store.notify("path");
   }
 
-  /** Opens the session again after the connection was lost. @param {boolean} fromStart */
-  async connect(fromStart) {
+  /**
+   * Does what must succeed for the page to go on: tries it again after a pause, until another session is opened, something newer is
+   * tried, or the connection is lost. A connection that comes back begins anew.
+   * @param {() => Promise<any>} work
+   */
+  async keepTrying(work) {
+    const { generation } = this;
+    const attempt = ++this.attempt;
+    const isCurrent = () => generation === this.generation && attempt === this.attempt && this.connection.state === "connected";
+    let said = "";
+    for (let delay = RETRY_DELAY; isCurrent(); delay = Math.min(2 * delay, MAX_RETRY_DELAY)) {
+      try {
+        return await work();
+      } catch (error) {
+        const { code, message } = /** @type {EngineError} */ (error);
+        if (isCurrent() && message !== said) this.fail(/** @type {Error} */ (error));
+        if (code === "session_not_found") return;
+        said = message;
+      }
+      await pause(delay);
+    }
+  }
+
+  /** Opens the session again, after the connection was lost or the session was closed. */
+  async connect() {
     const generation = this.generation;
     const opened = await this.connection.request({ type: "open", open: this.target });
-    if (generation !== this.generation || !opened.session) return;
+    if (generation !== this.generation) return;
+    if (!opened.session) throw new EngineError({ code: "cancelled", message: "a hook refused to open the session" });
+    // The gateway may still have it.
+    this.connection.write({ type: "close", session: this.handle });
     this.handle = opened.id;
-    await this.attach(fromStart);
+    await this.attach(false);
   }
 
   /** Attaches, and reads what the store does not have. @param {boolean} fromStart */
@@ -161,7 +193,7 @@ export class LiveSession {
     const { state } = attached;
     const mustRead = !after || state.reset;
     this.store.attach(state);
-    this.takeReturned(state.returnedPrompts);
+    this.onReturnedPrompts(state.returnedPrompts);
     // The entries since `after` follow as events, without the moves between them.
     this.missed = mustRead ? null : { entries: state.position.entries, leafId: state.leafId };
     if (mustRead) {
@@ -171,13 +203,6 @@ export class LiveSession {
       this.readSubagents();
     }
     this.readStatus();
-  }
-
-  /** Prompts stay returned until the next one is sent. They go to the editor once. @param {any[]} prompts */
-  takeReturned(prompts) {
-    const key = JSON.stringify(prompts);
-    if (prompts.length > 0 && key !== this.returned) this.onReturnedPrompts(prompts);
-    this.returned = key;
   }
 
   /** Sets the leaf as it was when the page attached, once the entries up to then are known. */
@@ -197,9 +222,9 @@ export class LiveSession {
       if (generation !== this.generation) return;
       if (!this.store.isComplete) this.showLast(last);
     }
-    const { rows, leaf } = (await this.query({ type: "tree" })).tree;
+    const { rows, leafId } = await this.bodies.tree();
     if (generation !== this.generation || attachment !== this.attachment) return;
-    this.store.replace(rows, leaf === null ? null : rows[leaf].id, true);
+    this.store.replace(rows, leafId, true);
     this.fetchArrived();
     this.readSubagents();
   }
@@ -207,13 +232,14 @@ export class LiveSession {
   /** Attaches and reads everything anew, because what the store has does not fit the log. */
   restart() {
     this.store.isComplete = false;
-    this.attach(false).catch((error) => this.fail(error));
+    this.keepTrying(() => this.attach(false));
   }
 
   /** @param {any} frame */
   receive(frame) {
     if (frame.type === "ended") {
-      if (this.handle) this.attach(false).catch((error) => this.fail(error));
+      // The session may be closed, so that its handle is worth nothing.
+      if (this.handle) this.keepTrying(() => this.connect());
       return;
     }
     const { event } = frame;
@@ -239,7 +265,7 @@ export class LiveSession {
         this.showExtension(event);
         return;
       default:
-        if (!this.store.apply(event)) this.attach(false).catch((error) => this.fail(error));
+        if (!this.store.apply(event)) this.keepTrying(() => this.attach(false));
         if (event.type === "turn_ended" || event.type === "turn_started") this.readStatus();
     }
   }
@@ -378,22 +404,19 @@ export class LiveSession {
   async prompt(text, images, when) {
     const { sessionId } = this.store.sessionMeta;
     const files = [...text.matchAll(/(?:^|\s)["'([{]*@(\S+)/gu)].map((match) => match[1]);
-    const seen = this.lastMessageId();
+    const seen = this.store.lastMessageAbove(this.store.sessionMeta.leafEntryId);
     const url = `/api/sessions/${encodeURIComponent(sessionId)}/prompt?store=${encodeURIComponent(this.store.info.session.store)}`;
     if (when !== "now") return fetchJson(url, { text, images, files, when });
     try {
       return await fetchJson(url, { text, images, files, when, expectedLeafId: this.store.sessionMeta.leafEntryId });
     } catch (error) {
       const { code, facts } = /** @type {EngineError} */ (error);
-      if (code !== "leaf_changed" || !(await this.arrives(facts["leaf"] ?? null)) || this.lastMessageId() !== seen) throw error;
-      // Only settings changed since: the user has seen every message.
-      return fetchJson(url, { text, images, files, when, expectedLeafId: facts["leaf"] ?? null });
+      const leafId = facts["leaf"] ?? null;
+      // The events of a move may be on their way, so what the page shows now says nothing about that leaf.
+      if (code !== "leaf_changed" || !(await this.arrives(leafId)) || this.store.lastMessageAbove(leafId) !== seen) throw error;
+      // Only settings changed since: the user has seen every message above that leaf.
+      return fetchJson(url, { text, images, files, when, expectedLeafId: leafId });
     }
-  }
-
-  /** The last message of the path to the leaf. */
-  lastMessageId() {
-    return this.store.visibleEntries.findLast((row) => row.type === "message" && row.role !== "system")?.id;
   }
 
   /** Waits until the store has an entry. @param {string | null} id */

@@ -9,7 +9,7 @@ import { ChildIndex, SessionStore } from "./state.js";
 /**
  * A block of a reply that is being written.
  * @typedef {{ type: "text", text: string } | { type: "thinking", thinking: string }
- *   | { type: "toolCall", id: string, name: string, arguments: any, json: string }} DraftBlock
+ *   | { type: "toolCall", id: string, name: string, arguments: any, json: string }} DraftBlock The arguments are null until all of them are there.
  */
 
 /**
@@ -355,7 +355,7 @@ function applyDelta(draft, delta) {
       else draft.blocks[delta.block] = { type: "thinking", thinking: delta.delta };
       break;
     case "toolcall_start":
-      draft.blocks[delta.block] = { type: "toolCall", id: delta.id, name: delta.name, arguments: {}, json: "" };
+      draft.blocks[delta.block] = { type: "toolCall", id: delta.id, name: delta.name, arguments: null, json: "" };
       break;
     case "toolcall_delta":
       if (block?.type === "toolCall") block.json += delta.delta;

@@ -148,6 +148,10 @@ async function showChange(place, what) {
   if (what.type !== "diff" || what.diff === "") return;
   const plain = code(what.diff);
   place.prepend(plain);
-  const { html } = await fetchJson("/api/render", { parts: [{ type: "diff", text: what.diff }] });
-  plain.replaceWith(fragment(html[0]));
+  try {
+    const { html } = await fetchJson("/api/render", { parts: [{ type: "diff", text: what.diff }] });
+    plain.replaceWith(fragment(html[0]));
+  } catch {
+    // The plain text says the same.
+  }
 }

@@ -2,14 +2,17 @@
 // All sessions of all stores: search, start, rename, delete. Forks are listed below the session that they come from.
 
 import { Connection } from "./connection.js";
-import { askDialog, openMenu } from "./dialog.js";
+import { askDialog } from "./dialog.js";
 import { announce, byId, element, visibleText } from "./dom.js";
 import { drawHits } from "./hits.js";
+import { openMenu } from "./menu.js";
 import { plainText } from "./tree.js";
 
 const PAGE = 200;
 /** The most matching messages of a session that a search shows. */
 const MAX_HITS = 3;
+/** The lines before and after a match. */
+const CONTEXT_LINES = 1;
 /** The most directories that are suggested for a new session. */
 const MAX_SUGGESTIONS = 50;
 
@@ -50,7 +53,7 @@ export class SessionList {
     const number = ++this.current;
     const value = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id)).value || undefined;
     const named = /** @type {HTMLInputElement} */ (byId("session-named")).checked;
-    const filter = { query: value("session-search"), agentId: value("session-agent"), store: value("session-store"), named, limit: this.limit, hits: MAX_HITS };
+    const filter = { query: value("session-search"), agentId: value("session-agent"), store: value("session-store"), named, limit: this.limit, hits: MAX_HITS, context: CONTEXT_LINES };
     try {
       if (!this.engine) await this.readEngine();
       const list = await this.connection.call({ type: "list_sessions", ...filter });
@@ -214,21 +217,31 @@ export function titleOf(card) {
 /** Sessions in their order, each with its forks below it. @param {any[]} sessions */
 function threads(sessions) {
   const ids = new Set(sessions.map((card) => card.id));
-  /** @type {Map<string | null, any[]>} */
+  const isFork = (/** @type {any} */ card) => ids.has(card.parentSessionId) && card.parentSessionId !== card.id;
+  /** @type {Map<string, any[]>} */
   const below = new Map();
-  for (const card of sessions) {
-    const parent = card.parentSessionId && ids.has(card.parentSessionId) && card.parentSessionId !== card.id ? card.parentSessionId : null;
-    below.set(parent, [...(below.get(parent) ?? []), card]);
+  for (const card of sessions.filter(isFork)) {
+    const forks = below.get(card.parentSessionId);
+    if (forks) forks.push(card);
+    else below.set(card.parentSessionId, [card]);
   }
-  const open = (below.get(null) ?? []).map((card) => ({ card, depth: 0 })).reverse();
+  /** @type {{ card: any, depth: number }[]} */
   const rows = [];
-  while (open.length > 0) {
-    const row = /** @type {{ card: any, depth: number }} */ (open.pop());
-    rows.push(row);
-    const forks = below.get(row.card.id) ?? [];
-    for (const card of [...forks].reverse()) open.push({ card, depth: row.depth + 1 });
-    below.delete(row.card.id);
-  }
+  const listed = new Set();
+  const list = (/** @type {any} */ first) => {
+    const open = [{ card: first, depth: 0 }];
+    while (open.length > 0) {
+      const row = /** @type {{ card: any, depth: number }} */ (open.pop());
+      if (listed.has(row.card)) continue;
+      listed.add(row.card);
+      rows.push(row);
+      for (const card of (below.get(row.card.id) ?? []).reverse()) open.push({ card, depth: row.depth + 1 });
+      below.delete(row.card.id);
+    }
+  };
+  for (const card of sessions) if (!isFork(card)) list(card);
+  // Sessions that name each other as their parents.
+  for (const card of sessions) list(card);
   return rows;
 }
 

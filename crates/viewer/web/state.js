@@ -61,6 +61,14 @@ const SHOWN_KINDS = new Set([
   "model_change", "thinking_level_change",
 ]);
 
+/** Kinds of entries that the conversation shows, and that are not part of what was said. */
+const SETTING_KINDS = new Set(["model_change", "thinking_level_change"]);
+
+/** @param {Row} row */
+function isContent(row) {
+  return SHOWN_KINDS.has(row.type) && !SETTING_KINDS.has(row.type) && row.role !== "system";
+}
+
 /**
  * The children of each entry, in the order of the log. A list per entry would take much of the memory of a large session, so the
  * children of an entry are linked.
@@ -310,6 +318,13 @@ export class SessionStore {
     let index = this.entryById.get(id ?? "") ?? -1;
     while (index >= 0 && !this.isShown(this.entries[index])) index = this.parentIndex(index);
     return index;
+  }
+
+  /** The last entry at or above another one that a model reads. Settings are none. @param {string | null} id @returns {string | null} */
+  lastMessageAbove(id) {
+    let index = this.entryById.get(id ?? "") ?? -1;
+    while (index >= 0 && !isContent(this.entries[index])) index = this.parentIndex(index);
+    return this.entries[index]?.id ?? null;
   }
 
   /** Whether the conversation shows an entry. @param {Row} row */

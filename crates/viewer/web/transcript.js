@@ -21,12 +21,15 @@ import { kindClass } from "./tree.js";
 
 const GROUP = 30;
 const MAX_GROUPS = 24;
-/** The expected height of an entry, until it is drawn. */
+/** The expected height of an entry, until it is drawn, and of all entries together: browsers limit the height of a page. */
 const EXPECTED_HEIGHT = 110;
+const MAX_EXPECTED = 15_000_000;
 /** The pause before bodies that could not be fetched are tried again, in milliseconds. */
 const RETRY_DELAY = 1_000;
 /** The most entries that are drawn for a print. */
 const MAX_PRINTED = 10_000;
+/** The groups whose bodies are fetched together for a print: about as many entries as a request can name. */
+const GROUPS_IN_STEP = 3;
 
 export class TranscriptView {
   /**
@@ -56,6 +59,8 @@ export class TranscriptView {
     this.openParts = {};
     /** Those that the user opened or closed one by one: by `ID:NUMBER`. @type {Map<string, boolean>} */
     this.toggled = new Map();
+    /** Whether everything that is drawn stays, because it will be printed. */
+    this.isPrinting = false;
     this.observer = new IntersectionObserver((seen) => this.handleSeen(seen), { rootMargin: "1200px 0px" });
     store.subscribe((what, id) => {
       if (what === "path") this.rebuild();
@@ -99,7 +104,7 @@ export class TranscriptView {
   addGroup(first) {
     const group = element("section", { class: "group", "data-first": first });
     const number = Math.min(GROUP, this.shown.length - first);
-    group.style.minHeight = `${number * EXPECTED_HEIGHT}px`;
+    group.style.minHeight = `${number * Math.min(EXPECTED_HEIGHT, MAX_EXPECTED / this.shown.length)}px`;
     this.groups.push(group);
     this.root.append(group);
     // New entries at the end are drawn in the same frame, so that nothing jumps. So is the end of a session that is opened.
@@ -147,7 +152,7 @@ export class TranscriptView {
     group.style.minHeight = "";
     this.drawn.add(group);
     this.loadMissing(group);
-    if (mayRemove && this.drawn.size > MAX_GROUPS) this.removeOldest();
+    if (mayRemove && !this.isPrinting && this.drawn.size > MAX_GROUPS) this.removeOldest();
   }
 
   /** Draws the entries of a group whose bodies were not known. @param {HTMLElement} group */
@@ -388,22 +393,66 @@ export class TranscriptView {
     this.store.notify("view");
   }
 
-  /** Draws what is printed: everything, unless that would take forever. */
+  /** The groups that are printed: all, or as many as a print can have, from the one at the top of the view on. */
+  printedGroups() {
+    const most = Math.floor(MAX_PRINTED / GROUP);
+    const inView = Math.max(0, this.groups.findIndex((group) => group.getBoundingClientRect().bottom > 0));
+    const first = Math.min(inView, Math.max(0, this.groups.length - most));
+    return this.groups.slice(first, first + most);
+  }
+
+  /**
+   * Fetches and draws what is printed. Returns false if something else is shown meanwhile.
+   * @param {(done: number, all: number) => void} onProgress
+   */
+  async preparePrint(onProgress) {
+    this.isPrinting = true;
+    try {
+      this.isPrinting = await this.drawPrinted(this.printedGroups(), onProgress);
+    } catch (error) {
+      this.isPrinting = false;
+      throw error;
+    }
+    return this.isPrinting;
+  }
+
+  /** @param {HTMLElement[]} groups @param {(done: number, all: number) => void} onProgress */
+  async drawPrinted(groups, onProgress) {
+    const { shown } = this;
+    for (let at = 0; at < groups.length; at += GROUPS_IN_STEP) {
+      const step = groups.slice(at, at + GROUPS_IN_STEP);
+      onProgress(at * GROUP, groups.length * GROUP);
+      const first = Number(step[0].dataset["first"]);
+      await this.live?.load(shown.slice(first, first + step.length * GROUP).map((entry) => entry.id));
+      if (this.shown !== shown) return false;
+      for (const group of step) this.drawGroup(group, false);
+      await Promise.all(step.map((group) => this.loadMissing(group)));
+    }
+    return this.shown === shown;
+  }
+
+  /** Draws what is printed. On a live page, `preparePrint` has fetched it, unless the user chose to print in the browser's own menu. */
   connectPrint() {
     const note = element("p", { class: "print-note notice" });
     addEventListener("beforeprint", () => {
-      const total = this.shown.length;
-      const most = Math.floor(MAX_PRINTED / GROUP);
-      const inView = Math.max(0, this.groups.findIndex((group) => group.getBoundingClientRect().bottom > 0));
-      const first = Math.min(inView, Math.max(0, this.groups.length - most));
-      const printed = this.groups.slice(first, first + most);
+      const printed = this.printedGroups();
       printed.forEach((group) => this.drawGroup(group, false));
       for (const group of this.groups) group.classList.toggle("not-printed", !printed.includes(group));
-      if (printed.length === this.groups.length) return note.remove();
-      note.textContent = `Entries ${first * GROUP + 1} to ${Math.min(total, (first + most) * GROUP)} of ${total}. Scroll elsewhere to print others, or export the session as Markdown.`;
-      this.root.prepend(note);
+      const first = Number(printed[0]?.dataset["first"] ?? 0);
+      const last = Math.min(this.shown.length, first + printed.length * GROUP);
+      const isPart = printed.length < this.groups.length;
+      const isMissing = this.root.querySelector(".entry > .body.loading") !== null;
+      note.textContent = [
+        isPart ? `Entries ${first + 1} to ${last} of ${this.shown.length}. Scroll elsewhere to print others, or export the session as Markdown.` : "",
+        isMissing ? "Some entries were not read yet. Print with Ctrl+P in the page, or with “Print…” in the menu “More”." : "",
+      ].join(" ").trim();
+      if (note.textContent) this.root.prepend(note);
     });
-    addEventListener("afterprint", () => note.remove());
+    addEventListener("afterprint", () => {
+      note.remove();
+      this.isPrinting = false;
+      while (this.drawn.size > MAX_GROUPS) this.removeOldest();
+    });
   }
 
   /** @param {MouseEvent} event */

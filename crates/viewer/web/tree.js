@@ -18,6 +18,10 @@ import { SessionStore } from "./state.js";
 
 const ROW_HEIGHT = 28;
 const LANE_WIDTH = 14;
+/** The middle of the first lane. */
+const FIRST_LANE = 16;
+/** The colors of lanes; deeper ones have the same again. */
+const LANE_COLORS = 5;
 /** Deeper lanes are drawn on top of each other. */
 const MAX_LANES = 12;
 const EXTRA_ROWS = 12;
@@ -362,7 +366,18 @@ export function previewText(entry) {
   const quoted = /^(?:user|assistant): "(.*)"$/su.exec(entry.preview);
   const text = quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
   if (entry.role === "assistant" && text === "(no content)" && entry.calls) return entry.calls === 1 ? "(calls a tool)" : `(calls ${entry.calls} tools)`;
-  return isMessage(entry) ? plainText(text) : text.replace(/^\[task: .*\]$/su, "[task]").replace(/: \{\}\]$/u, "]");
+  return isMessage(entry) ? plainText(text) : withoutBrackets(entry, text);
+}
+
+/** A preview such as `[read: a.txt]`, as people write it. @param {import("./state.js").Row} entry @param {string} text */
+function withoutBrackets(entry, text) {
+  const [, name, rest = ""] = /^\[([^:\]]+)\]: (.*)$/su.exec(text) ?? /^\[([^:\]]+): (.*)\]$/su.exec(text) ?? /^\[(.*)\]$/su.exec(text) ?? [];
+  if (name === undefined) return text;
+  if (entry.role === "bashExecution") return `$ ${rest}`;
+  // The card of its sub-agents tells what a task is about.
+  if (entry.role === "toolResult") return rest === "" || rest === "{}" || name === "task" ? name : `${name} ${rest}`;
+  const title = entry.type === "custom_message" ? name : name === "subagents" ? "Sub-agents" : name.charAt(0).toUpperCase() + name.slice(1);
+  return rest === "" ? title : `${title}: ${rest}`;
 }
 
 /** @param {import("./state.js").Row} entry */
@@ -381,7 +396,7 @@ export function plainText(line) {
 
 /** @param {number} lane */
 function laneX(lane) {
-  return 10 + Math.min(lane, MAX_LANES) * LANE_WIDTH;
+  return FIRST_LANE + Math.min(lane, MAX_LANES) * LANE_WIDTH;
 }
 
 /** @returns {DrawnRow} */
@@ -415,11 +430,11 @@ function laneLines(row, isOnPath, goesOn) {
   const middle = ROW_HEIGHT / 2;
   const x = laneX(row.lane);
   const picture = svg("svg", { class: "lanes", width: x + 10, height: ROW_HEIGHT, "aria-hidden": "true" });
-  const line = (/** @type {string} */ d, /** @type {boolean} */ isActive) =>
-    picture.append(svg("path", { d, class: isActive ? "line active" : "line" }));
+  const line = (/** @type {string} */ d, /** @type {boolean} */ isActive, lane = Math.min(row.lane, MAX_LANES)) =>
+    picture.append(svg("path", { d, class: isActive ? "line active" : lane === 0 ? "line" : `line lane-${(lane - 1) % LANE_COLORS}` }));
   for (let lane = 0; lane < Math.min(row.lane, MAX_LANES); lane++) {
     const from = laneX(lane);
-    line(`M${from} 0V${ROW_HEIGHT}`, row.activeLane === lane && !isOnPath);
+    line(`M${from} 0V${ROW_HEIGHT}`, row.activeLane === lane && !isOnPath, lane);
   }
   if (row.isSide) {
     const from = laneX(row.lane - 1);

@@ -4,6 +4,7 @@
 mod answers;
 mod connection;
 mod held_sessions;
+mod latest_search;
 mod requests;
 mod sessions;
 

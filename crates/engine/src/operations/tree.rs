@@ -7,6 +7,7 @@ use osier_protocol::TreeSnapshot;
 use osier_session::{Session, SessionState};
 use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions};
 use osier_tree::{Place, Seq, SessionTree};
+use serde_json::json;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -21,6 +22,9 @@ const MAX_SMALL_TREE: usize = 2_000;
 
 /// How many rows have previews on each side of an entry: more than a screen shows.
 const FIRST_ROWS: usize = 120;
+
+/// The size of the pieces in which rows are written, in bytes.
+const ROWS_PIECE: usize = 64 * 1024;
 
 /// What the JSON of a tree contains.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,6 +44,32 @@ impl Engine {
         let state = live.session().state();
         let at = resolve_place(&state.tree, at)?;
         tree_snapshot(live.session(), &state, at).await
+    }
+
+    /// Writes the tree without the content of its entries as lines of JSON: first the number of rows and the leaf, then a row for
+    /// each entry, in the order of the log.
+    pub async fn write_tree_rows<E: ReadError>(
+        &self,
+        stored: &StoredSession,
+        mut write: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let live = self.open_to_read::<E>(stored).await?;
+        let session = live.session();
+        let (state, leaf) = session.main_cursor().state_and_place();
+        let snapshot = tree_snapshot(session, &state, leaf).await?;
+        let leaf_id = leaf.map(|seq| snapshot.id(seq));
+        let mut lines = json!({ "rows": state.tree.len(), "leafId": leaf_id }).to_string();
+        for (seq, _) in state.tree.heads().iter() {
+            lines.push('\n');
+            lines.push_str(&json!(snapshot.row(seq)).to_string());
+            if lines.len() > ROWS_PIECE {
+                write(std::mem::take(&mut lines).as_bytes())?;
+                // The reader gets what is written.
+                tokio::task::yield_now().await;
+            }
+        }
+        lines.push('\n');
+        write(lines.as_bytes())
     }
 
     /// Writes all entries of the tree as a JSON array, nested or flat.

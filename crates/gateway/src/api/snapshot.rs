@@ -118,6 +118,18 @@ pub(crate) async fn tree(
     .await
 }
 
+/// All entries of the tree without their content, as the page reads them: lines of JSON, written piece by piece. The first line has
+/// the number of `rows` and the `leafId`; each other line is the row of an entry, in the order of the log.
+#[utoipa::path(get, path = "/api/sessions/{id}/rows", params(SessionPath, StoreParam), tag = "sessions", operation_id = "getTreeRows",
+    responses((status = 200, description = "The lines", content_type = "application/x-ndjson")))]
+pub(crate) async fn rows(session: NamedSession) -> Result<Response, ApiError> {
+    let NamedSession { gateway, operations, .. } = session;
+    streamed("application/x-ndjson", |out| async move {
+        gateway.engine().write_tree_rows(operations.stored(), |piece| out.write(piece)).await
+    })
+    .await
+}
+
 /// What to export.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

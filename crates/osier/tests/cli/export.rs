@@ -152,6 +152,30 @@ fn exports_one_page_with_all_branches_except_deleted_ones() {
     assert_eq!(env.ok("export s.jsonl --format html"), page);
 }
 
+/// A page that is shared says nothing about what was deleted or cleared.
+#[test]
+fn an_exported_page_has_no_labels_that_were_cleared_or_are_in_deleted_branches() {
+    let env = TestEnv::with(
+        "say first; label walrus; unlabel first; label ocelot; label kept on first; reply second; say gone; label okapi on gone; move second; say third; delete gone",
+    );
+    let page = env.ok("export s.jsonl --format html");
+    for word in ["walrus", "ocelot", "okapi"] {
+        assert!(!page.contains(word), "{word} in {page}");
+    }
+    assert!(page.contains("kept") && page.contains("third"));
+    // What is saved from the page is the same session without them.
+    let lines: Vec<String> = page
+        .split("class=\"lines\"")
+        .skip(1)
+        .flat_map(|block| {
+            let json = block.split_once('>').unwrap().1.split_once("</script>").unwrap().0;
+            serde_json::from_str::<Vec<String>>(json).unwrap()
+        })
+        .collect();
+    fs::write(env.path("saved.jsonl"), lines.join("\n") + "\n").unwrap();
+    assert_eq!(env.ok("export saved.jsonl --format md"), env.ok("export s.jsonl --format md"));
+}
+
 #[test]
 fn title_falls_back_to_summary_and_first_words() {
     let env = TestEnv::with("say what is this; reply b");

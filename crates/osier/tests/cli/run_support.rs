@@ -140,6 +140,13 @@ impl ModelRequest {
         self.send_choice(&json!({ "tool_calls": [call] }), None);
     }
 
+    /// More of the arguments of the call.
+    #[allow(dead_code, reason = "only the tests of the page use it")]
+    pub(crate) fn send_arguments(&mut self, arguments: &str) {
+        let call = json!({ "index": 0, "function": { "arguments": arguments } });
+        self.send_choice(&json!({ "tool_calls": [call] }), None);
+    }
+
     pub(crate) fn finish(mut self, finish: &str) {
         self.send_choice(&json!({}), Some(finish));
         self.send("data: [DONE]\n\n");

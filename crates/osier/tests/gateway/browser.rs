@@ -172,6 +172,29 @@ impl LivePage {
         self.browser.evaluate_async(script).await;
     }
 
+    /// The value of an expression when it has been the same for two frames.
+    pub(crate) async fn stable(&self, expression: &str) -> Value {
+        let changes = format!(
+            "((value) => {{ const isSame = window.lastValue === value; window.lastValue = value; return isSame; }})({expression})"
+        );
+        for _ in 0..2 {
+            self.evaluate_frame().await;
+            self.wait(&changes).await;
+        }
+        self.evaluate(&format!("return {expression}")).await
+    }
+
+    /// Moves the focus with a key until an element has it.
+    pub(crate) async fn press_until_focused(&self, key: &str, id: &str) {
+        for _ in 0..100 {
+            if self.evaluate("return document.activeElement.id").await == id {
+                return;
+            }
+            self.browser.press(key).await;
+        }
+        panic!("{key:?} does not reach #{id}");
+    }
+
     /// Waits until an expression has this value.
     pub(crate) async fn becomes(&self, expression: &str, value: Value) {
         self.wait(&format!("JSON.stringify({expression}) === JSON.stringify({value})")).await;

@@ -154,6 +154,7 @@ fn examples() -> Vec<Example> {
         ("getActivePath", Method::GET, "/path", Value::Null),
         ("getSnapshot", Method::GET, "/snapshot?since=1", Value::Null),
         ("getTree", Method::GET, "/tree?flat=true", Value::Null),
+        ("getTreeRows", Method::GET, "/rows", Value::Null),
         ("getContext", Method::GET, "/context", Value::Null),
         ("exportSession", Method::GET, "/export?format=jsonl", Value::Null),
         ("getRenderedEntries", Method::GET, "/rendered?last=1", Value::Null),

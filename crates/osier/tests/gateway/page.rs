@@ -95,6 +95,23 @@ async fn large_entries_are_rendered_in_several_responses() {
     assert_eq!((rendered(&last), &last["hiddenEntries"]), (ids[1..].to_vec(), &json!(1)));
 }
 
+/// Each row is a line, so that a tree of any size can be read piece by piece.
+#[tokio::test]
+async fn the_rows_of_the_tree_are_lines() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["one", "two", "three"]).await;
+    gateway.post(&format!("{session}/move"), json!({ "targetId": ids[1], "exact": true })).await;
+    let response = gateway.request(Method::GET, &format!("{session}/rows")).send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let text = response.text().await.unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The move is an entry, too.
+    assert_eq!(lines[0], json!({ "rows": 4, "leafId": ids[1] }));
+    let rows: Vec<_> = lines[1..].iter().map(|row| &row["id"]).collect();
+    assert_eq!((rows.len(), rows[0], rows[2]), (4, &json!(ids[0]), &json!(ids[2])));
+    assert_eq!((&lines[3]["parentId"], &lines[3]["preview"]), (&json!(ids[1]), &json!("user: \"three\"")));
+}
+
 #[tokio::test]
 async fn text_that_is_not_stored_is_rendered_like_entries() {
     let gateway = TestGateway::start();

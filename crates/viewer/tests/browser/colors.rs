@@ -24,6 +24,15 @@ async fn colors_have_enough_contrast() {
     }
 }
 
+/// Text that is partly transparent has less contrast.
+#[tokio::test]
+async fn transparent_text_is_noticed() {
+    let file = page(&sample(), "A JSON flag for list");
+    let Some(page) = OpenPage::open(&file, BrowserWindow::default()).await else { return };
+    page.browser.evaluate("document.querySelector('.session').style.opacity = 0.5").await;
+    assert!(page.text(LOW_CONTRAST).await.contains("H1"));
+}
+
 /// Paper cannot be scrolled: nothing is cut, also with long lines of code.
 #[tokio::test]
 async fn long_lines_are_complete_in_print() {

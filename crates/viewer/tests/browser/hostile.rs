@@ -178,3 +178,73 @@ async fn the_same_content_is_noticed_in_a_page_without_protection() {
     browser.wait_until("document.readyState === 'complete'").await;
     assert!(canary.connections() > 0, "a request is noticed");
 }
+
+/// Cases of other classes: how each begins, what must be clicked, and whether it runs code. The others load an address.
+const NOTICED: [(&str, &str, bool); 11] = [
+    ("<a href=\"javascript:(", "a", true),
+    ("<form action=javascript:(", "button", true),
+    ("<iframe src=javascript:(", "", true),
+    ("<svg><script>(", "", true),
+    ("<svg xmlns=http://www.w3.org/2000/svg onload=", "", true),
+    ("<svg><image href=http", "", false),
+    ("<style>body{background:url(http", "", false),
+    ("<style>@import 'http", "", false),
+    ("<div style=\"background:url(http", "", false),
+    ("<link rel=stylesheet href=http", "", false),
+    ("<meta http-equiv=refresh content='0;url=http", "", false),
+];
+
+/// Links, SVG, styles and redirects are noticed, too.
+#[tokio::test]
+async fn every_class_of_content_is_noticed_in_a_page_without_protection() {
+    let canary = Canary::start();
+    let Some(browser) = Browser::start(BrowserWindow::default()).await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (number, (beginning, clicked, runs)) in NOTICED.into_iter().enumerate() {
+        let cases = canary.cases();
+        let case =
+            cases.iter().find(|case| case.starts_with(beginning)).unwrap_or_else(|| panic!("{beginning}"));
+        let path = folder.path().join(format!("{number}.html"));
+        std::fs::write(&path, format!("<!doctype html><body><p>x</p>{case}</body>")).unwrap();
+        let before = canary.connections();
+        browser.client.goto(&format!("file://{}", path.display())).await.ok();
+        if !clicked.is_empty() {
+            let click = format!("document.querySelector('{clicked}').click()");
+            browser.client.execute(&click, Vec::new()).await.ok();
+        }
+        let started = Instant::now();
+        loop {
+            let is_noticed = match runs {
+                true => browser.client.get_alert_text().await.is_ok_and(|text| text == "1"),
+                false => canary.connections() > before,
+            };
+            if is_noticed {
+                break;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "not noticed: {case}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        if runs {
+            browser.client.accept_alert().await.unwrap();
+        }
+    }
+}
+
+/// Styles that run nothing and load nothing are foreign parts.
+#[tokio::test]
+async fn markup_of_content_is_noticed_in_a_page_without_protection() {
+    let Some(browser) = Browser::start(BrowserWindow::default()).await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.html");
+    for case in [
+        "<style>*{display:none!important}</style>",
+        "<p style=color:red>x</p>",
+        "<svg></svg>",
+        "<a href='javascript:1'>x</a>",
+        "<p onclick=x>x</p>",
+    ] {
+        std::fs::write(&path, format!("<!doctype html><body>{case}</body>")).unwrap();
+        browser.goto(&format!("file://{}", path.display())).await;
+        assert_ne!(browser.evaluate(&format!("return {FOREIGN_PARTS}")).await, json!(""), "{case}");
+    }
+}

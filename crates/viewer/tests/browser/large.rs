@@ -48,8 +48,8 @@ async fn a_hundred_thousand_entries_open_and_scroll() {
 /// In a name, a label, thinking, arguments, a path, the output of a tool and the text of a command: the page opens, nothing is wider than the
 /// window, and the tree can be searched.
 #[tokio::test]
-async fn lines_of_ten_megabytes_open_wherever_they_are() {
-    let long = "y".repeat(10_000_000);
+async fn long_lines_open_wherever_they_are() {
+    let long = "y".repeat(1_000_000);
     let time = "2026-01-01T00:00:00.000Z";
     let call = |name: &str, arguments: serde_json::Value| json!({ "type": "toolCall", "id": "c1", "name": name, "arguments": arguments });
     let messages = [

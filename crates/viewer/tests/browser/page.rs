@@ -86,8 +86,8 @@ async fn filters_show_what_the_terminal_shows() {
     let script = "say a; reply b calls read x.txt; result c; reply d; label good on d; label gone on a; unlabel a; model p/m; note reviewer n";
     let Some(page) = OpenPage::of_script(script).await else { return };
     for (filter, rows) in [
-        ("default", "a\nb\n[read: x.txt]\ngood · d\n[reviewer]: n · leaf"),
-        ("no-tools", "a\nb\ngood · d\n[reviewer]: n · leaf"),
+        ("default", "a\nb\nread x.txt\ngood · d\nreviewer: n · leaf"),
+        ("no-tools", "a\nb\ngood · d\nreviewer: n · leaf"),
         ("user-only", "a"),
         ("labeled-only", "good · d"),
     ] {
@@ -100,7 +100,7 @@ async fn filters_show_what_the_terminal_shows() {
     page.browser.evaluate("filter.value = 'all'; filter.dispatchEvent(new Event('change'))").await;
     let all = "document.getElementById('rows').textContent";
     page.browser
-        .wait_until(&format!("{all}.includes('[label: (cleared)]') && {all}.includes('[model: m]')"))
+        .wait_until(&format!("{all}.includes('Label: (cleared)') && {all}.includes('Model: m')"))
         .await;
     let badges = page
         .text("[...document.querySelectorAll('.row > .label')].map((label) => label.textContent).join()")
@@ -242,6 +242,25 @@ async fn figures_are_not_cut_on_a_phone() {
     page.becomes("innerWidth", "390").await;
     page.becomes("document.querySelectorAll('.entry-header .origin').length > 3", "true").await;
     page.becomes(cut, "0").await;
+    page.becomes("document.documentElement.scrollWidth <= innerWidth", "true").await;
+}
+
+/// There is no room for the buttons.
+#[tokio::test]
+async fn a_phone_has_a_menu_for_the_view() {
+    let file = page(&sample(), "A JSON flag for list");
+    let Some(page) = OpenPage::open(&file, BrowserWindow { width: 500, height: 844, dark: false }).await
+    else {
+        return;
+    };
+    page.browser.evaluate("dispatchEvent(new Event('beforeprint'))").await;
+    page.becomes("document.querySelectorAll('details.thinking').length > 0 && document.querySelectorAll('details.thinking[open]').length", "0").await;
+    page.browser.click("#export-actions").await;
+    let items = "[...document.querySelectorAll('#menu:popover-open button')].map((item) => item.firstChild.textContent).join()";
+    page.becomes(items, "Open all thinking,Open all tool output,Show hidden messages,Save as JSONL").await;
+    page.browser.click("#menu button").await;
+    page.becomes("document.querySelectorAll('details.thinking:not([open])').length", "0").await;
+    page.becomes("document.querySelector('#menu').matches(':popover-open')", "false").await;
     page.becomes("document.documentElement.scrollWidth <= innerWidth", "true").await;
 }
 

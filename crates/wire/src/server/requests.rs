@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use osier_protocol::{ClientError, EngineClient, OpenRequest};
+use osier_protocol::{ClientError, EngineClient, OpenRequest, SessionQuery};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::latest_search::LatestSearch;
 use super::sessions::{EventForwarder, OpenSessions, ServedSession};
 use crate::frame::{ClientFrame, ServerFrame};
 use crate::outbox::Outbox;
@@ -54,8 +55,14 @@ impl RequestContext {
                 ServerFrame::Sent { id, reply: self.open.find(session)?.client.send(command).await? }
             }
             ClientFrame::Query { id, session, query } => {
-                *permit = self.permit_answer().await;
-                ServerFrame::Answered { id, answer: self.open.find(session)?.client.query(query).await? }
+                let served = self.open.find(session)?;
+                let is_search = matches!(query, SessionQuery::Search { .. });
+                let ask = async {
+                    *permit = self.permit_answer().await;
+                    served.client.query(query).await
+                };
+                let answer = if is_search { served.search.run(ask).await? } else { ask.await? };
+                ServerFrame::Answered { id, answer }
             }
             ClientFrame::Attach { id, session, after } => {
                 // The stream exists before this waits, so that the client can end it.
@@ -80,7 +87,8 @@ impl RequestContext {
     async fn open(&self, id: u64, request: OpenRequest) -> Result<ServerFrame, ClientError> {
         let opening = self.open.reserve(id)?;
         let session = self.engine.open(request).await?.map(|opened| {
-            opening.finish(ServedSession { id: opened.info.id.clone(), client: opened.client });
+            let (id, client) = (opened.info.id.clone(), opened.client);
+            opening.finish(ServedSession { id, client, search: LatestSearch::default() });
             opened.info
         });
         Ok(ServerFrame::Opened { id, session })

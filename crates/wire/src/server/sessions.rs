@@ -9,6 +9,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{MAX_ANSWER, limited_json, too_large};
+use super::latest_search::LatestSearch;
 use super::requests::AnswerPermit;
 use crate::decode::invalid_frame;
 use crate::frame::{EventFrame, ServerFrame, generation_text};
@@ -23,6 +24,7 @@ const MAX_OPEN: usize = 1000;
 pub(super) struct ServedSession {
     pub(super) id: SessionId,
     pub(super) client: Arc<dyn Client>,
+    pub(super) search: LatestSearch,
 }
 
 /// Everything that a connection has open, by the ids of the requests that opened it.

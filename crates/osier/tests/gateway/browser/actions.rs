@@ -1,5 +1,7 @@
 //! What the menus and the editor do, beside the tree.
 
+use std::time::{Duration, Instant};
+
 use osier_testkit::browser::BrowserWindow;
 use serde_json::json;
 
@@ -312,7 +314,7 @@ async fn a_summary_of_another_branch_is_brought_over() {
     request.send_text("Two was answered");
     page.wait("document.querySelector('#running').textContent.includes('Two was answered')").await;
     request.finish("stop");
-    page.wait("document.querySelector('.row.leaf')?.textContent.includes('graft')").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('Graft from')").await;
     page.wait("!document.querySelector('.result.running')").await;
     page.wait("document.querySelector('#transcript').textContent.includes('Two was answered') && document.querySelector('#transcript').textContent.includes('answer other')").await;
     page.wait("document.querySelector('#jump-down').hidden").await;
@@ -327,8 +329,8 @@ async fn code_is_copied_and_a_turn_is_stopped_with_a_button() {
     page.evaluate(WATCH_RESULTS).await;
     page.prompt("code").await;
     model.next_request().reply("```rust\nfn main() {}\n```");
-    page.wait("document.querySelector('.entry:not(.draft) figure.code .copy')").await;
-    page.click_part("document.querySelector('.entry:not(.draft) figure.code .copy')").await;
+    page.wait("document.querySelector('.entry.role-assistant:not(.draft) figure.code .copy')").await;
+    page.click_part("document.querySelector('.entry.role-assistant:not(.draft) figure.code .copy')").await;
     page.wait("window.copied.at(-1)?.trim() === 'fn main() {}'").await;
     page.turn_ended(1).await;
     page.prompt("more").await;
@@ -347,8 +349,9 @@ async fn context_and_cost_are_shown_and_grow() {
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     page.show(&gateway.create().await).await;
     assert_eq!(page.evaluate("return document.querySelector('#cost').textContent").await, json!(""));
-    for (tokens, percent, cost) in [(4_500, 25, "$0.014"), (8_500, 45, "$0.036")] {
-        page.wait("document.querySelector('#cancel').hidden").await;
+    for (turn, (tokens, percent, cost)) in
+        [(4_500, 25, "$0.014"), (8_500, 45, "$0.036")].into_iter().enumerate()
+    {
         page.prompt("go on").await;
         let mut request = model.next_request();
         request.send_text("Done.");
@@ -358,6 +361,7 @@ async fn context_and_cost_are_shown_and_grow() {
             .await;
         page.wait(&format!("document.querySelector('#context-meter').ariaValueNow === '{percent}'")).await;
         page.wait(&format!("document.querySelector('#cost').textContent === '{cost}'")).await;
+        page.turn_ended(turn + 1).await;
     }
     // The list shows what a session cost.
     page.evaluate("location.hash = '#'").await;
@@ -461,6 +465,7 @@ async fn a_download_is_a_file_and_a_copy_is_in_the_clipboard() {
         .devtools("Browser.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": folder }))
         .await;
     page.choose_in_session("Download as Markdown").await;
+    let started = Instant::now();
     let file = loop {
         let files = std::fs::read_dir(&folder).unwrap().flatten().map(|file| file.path());
         if let Some(file) =
@@ -468,6 +473,7 @@ async fn a_download_is_a_file_and_a_copy_is_in_the_clipboard() {
         {
             break file;
         }
+        assert!(started.elapsed() < Duration::from_secs(60), "nothing was downloaded");
         page.evaluate_frame().await;
     };
     let text = std::fs::read_to_string(file).unwrap();
@@ -479,4 +485,9 @@ async fn a_download_is_a_file_and_a_copy_is_in_the_clipboard() {
     page.wait("document.querySelector('#message').textContent === 'Copied'").await;
     let pasted = page.browser.evaluate_async("const done = arguments[0]; navigator.clipboard.readText().then(done, (error) => done(String(error)))").await;
     assert_eq!(pasted, json!("answer one"));
+    // Without HTTPS, pages of another machine have no clipboard.
+    page.evaluate("document.querySelector('#message').textContent = ''; Object.defineProperty(navigator, 'clipboard', { value: undefined })").await;
+    page.choose("Copy a link").await;
+    page.wait("/^(Copied the link|Cannot copy: )/.test(document.querySelector('#message').textContent)")
+        .await;
 }

@@ -383,3 +383,147 @@ async fn a_session_that_was_deleted_elsewhere_is_left() {
     assert_ne!(said, json!("Deleted"), "a session that a page has open is not deleted");
     page.sees("first").await;
 }
+
+/// A rendering that fails is tried again after a pause, and not without a connection.
+#[tokio::test]
+async fn failed_renderings_are_not_repeated_at_once() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("one").await;
+    let mut request = model.next_request();
+    request.send_text("begin");
+    page.sees("begin").await;
+    let fail = "const fetch = window.fetch; window.renders = []; window.attempts = 0;
+        window.fetch = (path, options) => {
+          if (String(path).includes('/api/engine')) window.attempts++;
+          if (!String(path).includes('/api/render')) return fetch(path, options);
+          window.renders.push({ at: performance.now(), connection: document.body.dataset.connection });
+          return Promise.reject(new TypeError('failed'));
+        };";
+    page.evaluate(fail).await;
+    request.send_text(", and more");
+    page.wait("window.renders.length >= 4").await;
+    let pauses =
+        page.evaluate("return window.renders.slice(1).map(({ at }, index) => at - window.renders[index].at)");
+    let pauses = pauses.await;
+    assert!(pauses.as_array().unwrap().iter().all(|pause| pause.as_f64().unwrap() > 400.0), "{pauses}");
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    page.wait("window.attempts >= 3").await;
+    let connections =
+        page.evaluate("return [...new Set(window.renders.map(({ connection }) => connection))]");
+    assert_eq!(connections.await, json!(["connected"]));
+    tunnel.open();
+    page.wait("document.body.dataset.connection === 'connected'").await;
+    request.finish("stop");
+    page.turn_ended(1).await;
+}
+
+/// What a process left in its queue returns to the editor once, also if the page is loaded again.
+#[tokio::test]
+async fn returned_prompts_are_in_the_editor_once() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    page.prompt("one").await;
+    let _request = model.next_request();
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "later", "when": "follow_up" })).await;
+    page.wait("document.querySelectorAll('.queued').length === 1").await;
+    let port = gateway.port();
+    let gateway = TestGateway::start_on(gateway.kill(), port);
+    page.wait("document.querySelector('#prompt').value === 'later'").await;
+    for _ in 0..2 {
+        page.refresh().await;
+        page.wait("document.querySelector('#prompt').value.startsWith('later')").await;
+        assert_eq!(page.evaluate("return document.querySelector('#prompt').value").await, json!("later"));
+    }
+    // Nor if the session is left and opened again.
+    page.evaluate("location.hash = '#'").await;
+    page.wait("document.querySelector('.session-link')").await;
+    page.show(&session).await;
+    page.wait("document.body.dataset.session").await;
+    assert_eq!(page.evaluate("return document.querySelector('#prompt').value").await, json!("later"));
+    drop(gateway);
+}
+
+/// The editor is empty while a prompt is on its way.
+#[tokio::test]
+async fn a_prompt_that_is_being_sent_survives_a_refresh() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    let hold = "const fetch = window.fetch; window.held = 0;
+        window.fetch = (path, options) => String(path).includes('/prompt') ? (window.held++, new Promise(() => {})) : fetch(path, options);";
+    page.evaluate(hold).await;
+    page.prompt("on its way").await;
+    page.wait("window.held === 1 && document.querySelector('#prompt').value === ''").await;
+    page.browser.type_into("#prompt", "and the next").await;
+    page.refresh().await;
+    page.wait("document.querySelector('#prompt').value === 'on its way\\n\\nand the next'").await;
+}
+
+/// The connection breaks after the prompt was stored and before the page knows.
+#[tokio::test]
+async fn a_prompt_that_was_accepted_does_not_stay_in_the_editor() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    let lose_reply = "const fetch = window.fetch, parse = JSON.parse; window.isLost = false;
+        JSON.parse = (text) => { const frame = parse(text); return window.isLost && frame?.event ? { type: 'pong' } : frame; };
+        window.fetch = async (path, options) => {
+          if (!String(path).includes('/prompt')) return fetch(path, options);
+          window.isLost = true;
+          await fetch(path, options);
+          throw new TypeError('lost');
+        };";
+    page.evaluate(lose_reply).await;
+    page.prompt("do it").await;
+    let request = model.next_request();
+    page.wait("document.querySelector('#prompt').value === 'do it'").await;
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    page.evaluate("window.isLost = false").await;
+    tunnel.open();
+    page.sees("do it").await;
+    page.wait("document.querySelector('#prompt').value === ''").await;
+    request.reply("Done.");
+    page.turn_ended(1).await;
+    assert_eq!(page.evaluate("return document.querySelectorAll('.entry.role-user').length").await, json!(1));
+}
+
+/// The store may be away for a moment when the connection is back.
+#[tokio::test]
+async fn opening_a_session_again_is_tried_until_it_works() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("first").await;
+    let fail_once = "const parse = JSON.parse; window.failed = 0;
+        JSON.parse = (text) => {
+          const frame = parse(text);
+          if (frame?.type !== 'opened' || window.failed++ > 0) return frame;
+          return { type: 'error', id: frame.id, error: { code: 'store_unavailable', message: 'the database is away' } };
+        };";
+    page.evaluate(fail_once).await;
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    tunnel.open();
+    page.wait("document.querySelector('#message').textContent.includes('the database is away')").await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "second" } }))
+        .await;
+    page.sees("second").await;
+    page.is_consistent().await;
+}

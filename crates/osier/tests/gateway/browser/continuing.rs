@@ -429,6 +429,43 @@ async fn a_prompt_for_an_old_leaf_is_kept() {
     page.sees("done").await;
 }
 
+/// K9: somebody moved to an entry that the page knows, and the events of that have not arrived. The prompt goes to no branch that
+/// the user does not see.
+#[tokio::test]
+async fn a_prompt_does_not_follow_a_move_that_the_page_has_not_seen() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["first", "second", "third"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 3").await;
+    let lose_events = "const parse = JSON.parse; JSON.parse = (text) => { const frame = parse(text); return frame?.event ? { type: 'pong' } : frame; };";
+    page.evaluate(lose_events).await;
+    gateway.post(&format!("{session}/move"), json!({ "targetId": ids[0], "exact": true })).await;
+    let before = gateway.active_path(&session).await;
+    page.prompt("mine").await;
+    page.wait("document.querySelector('#message').textContent.includes('moved on')").await;
+    page.wait("document.querySelector('#prompt').value === 'mine'").await;
+    assert_eq!(gateway.active_path(&session).await, before);
+}
+
+/// K9: a model or a thinking level that changed is no other place.
+#[tokio::test]
+async fn a_setting_that_the_page_has_not_seen_does_not_keep_a_prompt() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    page.evaluate(HOLD_FETCHES).await;
+    gateway.post(&format!("{session}/thinking-level-changes"), json!({ "thinkingLevel": "high" })).await;
+    page.wait("window.held === 1").await;
+    page.prompt("mine").await;
+    page.evaluate("window.release()").await;
+    model.next_request().reply("done");
+    page.sees("done").await;
+}
+
 /// K10: while a turn runs, nothing moves.
 #[tokio::test]
 async fn while_a_turn_runs_moves_are_refused() {

@@ -291,3 +291,45 @@ async fn thinking_streams_and_a_todo_list_is_drawn() {
     page.sees("Done.").await;
     page.wait("document.querySelector('.entry details.thinking:not([open])')").await;
 }
+
+/// A file is read while the model writes it, as text is.
+#[tokio::test]
+async fn the_arguments_of_a_call_grow() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("write").await;
+    let mut request = model.next_request();
+    request.send_raw_call("call_1", "write", r#"{"path": "a.rs", "content": "fn one() {}\nfn t"#);
+    page.wait("document.querySelector('.draft .call .summary')?.textContent === 'a.rs'").await;
+    let shown = "document.querySelector('.draft .call details[open] code')?.textContent";
+    page.becomes(shown, json!("fn one() {}\nfn t")).await;
+    request.send_arguments(r"wo() {}\");
+    page.becomes(shown, json!("fn one() {}\nfn two() {}")).await;
+    request.send_arguments(r#"nend"}"#);
+    page.becomes(shown, json!("fn one() {}\nfn two() {}\nend")).await;
+    request.finish("tool_calls");
+    page.wait("document.querySelector('.question .diff')").await;
+}
+
+/// A question shows what it is about, also if that cannot be rendered. An error that nobody catches would fail this test at its end.
+#[tokio::test]
+async fn a_change_that_cannot_be_rendered_is_shown_as_text() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    let fail = "const fetch = window.fetch; window.failed = 0;
+        window.fetch = (path, options) => String(path).includes('/api/render') ? (window.failed++, Promise.reject(new TypeError('failed'))) : fetch(path, options);";
+    page.evaluate(fail).await;
+    page.prompt("write").await;
+    model.next_request().reply_with_call("write", &json!({ "path": "a.txt", "content": "made" }));
+    page.wait(
+        "document.querySelector('.question .command')?.textContent.includes('+made') && window.failed > 0",
+    )
+    .await;
+    page.browser.click(".question button.primary").await;
+    model.next_request().reply("Done.");
+    page.turn_ended(2).await;
+}

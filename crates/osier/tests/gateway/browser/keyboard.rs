@@ -70,9 +70,7 @@ async fn a_session_is_worked_in_with_keys_alone() {
         page.wait(&format!("document.activeElement.id === '{id}'")).await;
     };
     page.wait("document.activeElement.id === 'session-search'").await;
-    while page.evaluate("return document.activeElement.id").await != "new-session" {
-        press(TAB).await;
-    }
+    page.press_until_focused(TAB, "new-session").await;
     press(ENTER).await;
     page.wait("document.querySelector('dialog').open").await;
     press(ENTER).await;

@@ -33,7 +33,7 @@ impl LivePage {
             const box = control.getBoundingClientRect();
             return box.width > 0 && (box.left < -0.5 || box.right > innerWidth + 0.5);
           }).map((control) => control.outerHTML.slice(0, 120))";
-        assert_eq!(self.evaluate(cut).await, json!([]));
+        self.becomes(&format!("(() => {{ {cut} }})()"), json!([])).await;
     }
 }
 
@@ -143,4 +143,26 @@ async fn a_whole_task_is_done_at_phone_size() {
         "document.activeElement.id === 'search' && document.querySelector('#sidebar').checkVisibility()",
     )
     .await;
+}
+
+/// The buttons that there is no room for are in the menu.
+#[tokio::test]
+async fn thinking_and_output_are_opened_from_the_menu() {
+    let gateway = TestGateway::start();
+    let session = gateway.create().await;
+    let content =
+        json!([{ "type": "thinking", "thinking": "a thought" }, { "type": "text", "text": "a reply" }]);
+    let reply = json!({ "role": "assistant", "content": content, "provider": "p", "model": "m", "stopReason": "stop" });
+    gateway.post(&format!("{session}/messages"), json!({ "message": reply })).await;
+    let Some(page) = open_phone(&gateway).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelector('details.thinking')?.open === false").await;
+    page.choose_in_session("Open all thinking").await;
+    page.wait("document.querySelector('details.thinking').open").await;
+    page.choose_in_session("Close all thinking").await;
+    page.wait("!document.querySelector('details.thinking').open").await;
+    page.choose_in_session("Open all tool output").await;
+    page.choose_in_session("Show hidden messages").await;
+    page.wait("document.querySelector('#message').textContent.startsWith('Showing the hidden')").await;
+    page.fits().await;
 }

@@ -62,9 +62,18 @@ async fn a_read_only_link_shows_one_session_and_follows_it() {
     page.evaluate("document.querySelector('#menu').hidePopover()").await;
     page.browser.click("#session-actions").await;
     let names = page
-        .evaluate("return [...document.querySelectorAll('#menu button')].map((item) => item.textContent)")
+        .evaluate("return [...document.querySelectorAll('#menu button')].map((item) => item.firstChild.textContent)")
         .await;
-    assert_eq!(names, json!(["Download as HTML", "Download as Markdown", "Download as JSONL"]));
+    let expected = [
+        "Open all thinking",
+        "Open all tool output",
+        "Show hidden messages",
+        "Print…",
+        "Download as HTML",
+        "Download as Markdown",
+        "Download as JSONL",
+    ];
+    assert_eq!(names, json!(expected));
     page.evaluate("document.querySelector('#menu').hidePopover()").await;
     page.evaluate("document.querySelector('#tree').focus()").await;
     page.browser.type_into("#tree", "l").await;

@@ -217,8 +217,11 @@ async fn a_refresh_in_the_middle_of_a_reply_keeps_the_place() {
     let top = format!("document.getElementById('entry-{}').getBoundingClientRect().top", ids[30]);
     page.scroll_up(&format!("document.getElementById('entry-{}').scrollIntoView()", ids[30])).await;
     page.wait("!document.querySelector('.body.loading')").await;
-    let before = page.evaluate(&format!("return {top}")).await;
+    // The page may still move when the test looks; what counts is where it was when it was left.
+    page.evaluate(&format!("addEventListener('pagehide', () => sessionStorage.setItem('before', {top}))"))
+        .await;
     page.browser.refresh().await;
+    let before = "Number(sessionStorage.getItem('before') ?? NaN)";
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
     request.send_text(", and the rest");
     page.wait("document.querySelector('.draft')?.textContent.includes('and the rest')").await;
@@ -348,4 +351,43 @@ async fn entries_that_left_the_view_come_back() {
     page.browser.click("#jump-down").await;
     page.sees("the last one").await;
     page.is_consistent().await;
+}
+
+/// The browser does not wait for what is not there yet, so the page fetches it before it prints.
+#[tokio::test]
+async fn a_print_has_all_entries() {
+    let gateway = TestGateway::start();
+    let texts: Vec<String> =
+        (0..200).map(|number| format!("message {number}\n\n{}", "text ".repeat(60))).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (session, _) = gateway.create_with(&texts).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("message 199").await;
+    let watch = "window.print = () => { dispatchEvent(new Event('beforeprint'));
+        window.printed = ['.entry', '.body.loading', '.print-note'].map((part) => document.querySelectorAll(part).length);
+        dispatchEvent(new Event('afterprint')); };";
+    page.evaluate(watch).await;
+    page.choose_in_session("Print").await;
+    page.becomes("window.printed", json!([200, 0, 0])).await;
+    page.evaluate("window.printed = null").await;
+    let keys = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'p', ctrlKey: true, bubbles: true, cancelable: true }))";
+    assert_eq!(
+        page.evaluate(&format!("return {keys}")).await,
+        json!(false),
+        "the browser does not print by itself"
+    );
+    page.becomes("window.printed", json!([200, 0, 0])).await;
+}
+
+/// The chosen theme is there in the first frame.
+#[tokio::test]
+async fn the_page_does_not_begin_in_the_other_theme() {
+    let gateway = TestGateway::start();
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.evaluate("localStorage.setItem('osier.theme', 'dark')").await;
+    page.browser.evaluate_on_load("requestAnimationFrame(() => (window.firstTheme = document.documentElement.dataset.theme ?? 'none'))").await;
+    page.browser.refresh().await;
+    page.wait("window.firstTheme").await;
+    assert_eq!(page.evaluate("return window.firstTheme").await, json!("dark"));
 }

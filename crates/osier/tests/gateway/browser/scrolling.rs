@@ -80,7 +80,7 @@ async fn a_reader_further_up_is_not_moved_by_new_messages() {
     page.scroll_up(&format!("{shown}.scrollIntoView()")).await;
     page.wait("!document.querySelector('.body.loading')").await;
     let top = format!("{shown}.getBoundingClientRect().top");
-    let before = page.evaluate(&format!("return {top}")).await;
+    let before = page.stable(&top).await;
     let session = page.evaluate("return location.hash.slice('#session='.length)").await;
     let path = format!("/api/sessions/{}/messages", session.as_str().unwrap());
     gateway.post(&path, json!({ "message": { "role": "user", "content": "news" } })).await;

@@ -51,7 +51,13 @@ async fn a_search_shows_the_lines_that_match() {
         json!(["plums", "pears"]),
     )
     .await;
-    page.wait(&format!("{hit}.textContent.startsWith('You…') && {hit}.textContent.includes('plums <b>and</b> pears') && !{hit}.textContent.includes('line')")).await;
+    page.wait(&format!("{hit}.textContent.startsWith('You') && {hit}.querySelector('.match').textContent.startsWith('…') && {hit}.querySelector('.match').textContent.includes('plums <b>and</b> pears')")).await;
+    // With the lines around it.
+    page.becomes(
+        &format!("[...{hit}.querySelectorAll('.hit-line:not(.match)')].map((line) => line.textContent)"),
+        json!(["first line", "last line"]),
+    )
+    .await;
     // The arrows reach it, and Enter opens the entry.
     page.browser.type_into("#session-search", DOWN).await;
     page.browser.press(DOWN).await;
@@ -154,9 +160,7 @@ async fn everything_is_reached_with_the_keyboard() {
     let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
     let press = async |keys: &str| page.browser.press(keys).await;
     page.wait("document.activeElement.id === 'session-search'").await;
-    while page.evaluate("return document.activeElement.id").await != "new-session" {
-        press(TAB).await;
-    }
+    page.press_until_focused(TAB, "new-session").await;
     press(ENTER).await;
     page.wait("document.querySelector('dialog').open").await;
     press(ENTER).await;
@@ -225,4 +229,25 @@ async fn what_was_typed_stays_with_its_session() {
     page.show(&first).await;
     page.sees("about apples").await;
     page.wait("document.querySelector('#prompt').value === 'cut the apples'").await;
+}
+
+/// Other programs may have written anything.
+#[tokio::test]
+async fn sessions_that_name_each_other_as_parents_are_listed() {
+    let gateway = TestGateway::start();
+    for text in ["one", "two", "three"] {
+        gateway.create_with(&[text]).await;
+    }
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.wait("document.querySelectorAll('.session-link').length === 3").await;
+    let circle = "const parse = JSON.parse;
+        JSON.parse = (text) => {
+          const frame = parse(text), sessions = frame.reply?.sessions;
+          sessions?.forEach((card, at) => { if (at < 2) card.parentSessionId = sessions[1 - at].id; });
+          return frame;
+        };
+        document.querySelector('#sessions').replaceChildren();
+        document.querySelector('#session-search').dispatchEvent(new Event('input'));";
+    page.evaluate(circle).await;
+    page.becomes(TITLES, json!(["one", "three", "> two"])).await;
 }

@@ -125,7 +125,7 @@ async fn two_branches_are_compared_and_a_conclusion_is_brought_over() {
     );
     page.browser.click("dialog .cancel").await;
     page.choose("Bring its conclusion here").await;
-    page.wait("document.querySelector('.row.leaf')?.textContent.includes('graft')").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('Graft from')").await;
 }
 
 #[tokio::test]
