@@ -17,6 +17,7 @@ mod hook;
 mod launcher;
 mod loading;
 mod model_calls;
+mod next_turn;
 mod node;
 mod observed;
 mod process;

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::OpenCalls;
-use super::extension::{Extension, ExtensionState, RegisteredTool, TimeLimit};
+use super::extension::{Extension, ExtensionState, Registered, RegisteredTool, TimeLimit};
 use super::fetch::FetchState;
+use super::next_turn::NextTurnMessages;
 use super::programs::RunningPrograms;
 use super::provider_stream::ProviderStream;
 use super::replacement::Replacement;
@@ -50,6 +51,8 @@ pub(crate) struct SessionExtensions {
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
     /// The tools that extensions chose; `None` means all.
     active_tools: Mutex<Option<Vec<String>>>,
+    /// Messages of extensions that are stored when nothing runs.
+    pub(super) next_turn: NextTurnMessages,
     /// Templates and skills that extensions named.
     resources: Mutex<Arc<Vec<FoundResources>>>,
     /// The contexts of running tools and their extensions, by their token.
@@ -116,6 +119,7 @@ impl SessionExtensions {
             agent: Mutex::default(),
             built_in_tools,
             active_tools: Mutex::default(),
+            next_turn: NextTurnMessages::default(),
             resources: Mutex::default(),
             running_tools: Mutex::default(),
             open_calls: Mutex::default(),
@@ -373,6 +377,7 @@ impl Handler {
         cancel: &CancellationToken,
     ) -> Result<Option<Value>, Failure> {
         let params = json!({ "handler": self.id, "event": event });
+        let work = self.extension.begin_work(&Registered::Handler(self.id));
         let result = self.extension.request("event", &params, limit, cancel).await;
         let value = result.and_then(|raw| {
             serde_json::from_str::<Value>(raw.get()).map_err(|error| Failure::new(error.to_string()))
@@ -381,6 +386,7 @@ impl Handler {
             Ok(Value::Null) => Ok(None),
             Ok(value) => Ok(Some(value)),
             Err(failure) => {
+                let failure = work.locate(failure);
                 session.report(&self.extension.path.display().to_string(), name, &failure);
                 Err(failure)
             }

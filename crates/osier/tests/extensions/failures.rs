@@ -79,6 +79,38 @@ fn an_endless_loop_is_stopped_and_the_agent_goes_on() {
     let lines = folder.json(&["hello"]);
     let failed = lines.iter().find(|line| line["event"] == "session_start").unwrap();
     assert_eq!(failed["error"], "no answer within 5 s");
+    // It names the line that registered the handler.
+    let place = failed["stack"][0].as_str().unwrap();
+    assert!(place.contains("x.ts:2:"), "{place}");
     assert!(lines.iter().any(|line| line["message"] == "still here"), "the extension goes on: {lines:?}");
     assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
+}
+
+#[test]
+fn too_much_memory_is_reported_by_file_event_and_line() {
+    let folder = ExtensionFolder::with(
+        "export default (pi) => {\n\n\
+         \tpi.on(\"session_start\", () => {\n\t\tconst all = [];\n\t\tfor (;;) all.push(new Array(1e5).fill(1));\n\t});\n};\n",
+    );
+    let lines = folder.json(&["hello"]);
+    let failed = lines.iter().find(|line| line["method"] == "error").unwrap();
+    assert_eq!(failed["event"], "session_start", "{failed}");
+    let place = failed["stack"][0].as_str().unwrap();
+    assert!(place.contains("x.ts:3:") || place.contains("x.ts:5:"), "{place}");
+    assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
+}
+
+#[test]
+fn a_promise_that_never_settles_is_reported_by_the_line_of_its_handler() {
+    let folder = ExtensionFolder::with(
+        "export default (pi) => {\n\n\n\tpi.on(\"session_start\", () => new Promise(() => {}));\n};\n",
+    );
+    let lines = folder.json(&["hello"]);
+    let failed = lines.iter().find(|line| line["method"] == "error").unwrap();
+    assert_eq!(
+        (&failed["event"], &failed["error"]),
+        (&json!("session_start"), &json!("no answer within 5 s"))
+    );
+    let place = failed["stack"][0].as_str().unwrap();
+    assert!(place.contains("x.ts:4:"), "{place}");
 }
