@@ -407,6 +407,7 @@ impl Extension {
             tokio::select! {
                 response = &mut response => {
                     open.is_answered = true;
+                    self.set_answering();
                     return response.unwrap_or_else(|_| Err(Failure::new("no response")));
                 }
                 () = cancel.cancelled(), if can_be_canceled && !open.is_canceled => open.cancel(),
@@ -440,7 +441,7 @@ impl Extension {
     /// Node, it may be silent for long, unless somebody gave it up.
     async fn stop_if_stuck(&self, is_given_up: bool) -> bool {
         if self.responds().await {
-            *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.set_answering();
             return false;
         }
         if self.grants.has(Grant::Node) {
@@ -454,6 +455,7 @@ impl Extension {
             }
         }
         tracing::warn!(extension = %self.path.display(), "killing a process of extensions that is stuck");
+        self.set_answering();
         self.process.kill_for(self.number, "its code did not end");
         true
     }
@@ -462,6 +464,11 @@ impl Extension {
     fn silence(&self) -> Duration {
         let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
         since.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// It is not silent, or its process starts again.
+    fn set_answering(&self) {
+        *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     #[cfg(test)]

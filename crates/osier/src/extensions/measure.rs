@@ -81,7 +81,7 @@ fn memory_of_children() -> ChildMemory {
             .filter_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
         values.sum()
     };
-    let total = |name: &str| children.iter().map(|(status, _)| value(status, name)).sum();
+    let total = |name: &str| -> u64 { children.iter().map(|(status, _)| value(status, name)).sum() };
     let proportional = children.iter().map(|(_, pages)| Some(value(pages.as_ref()?, "Pss:"))).sum();
     ChildMemory { resident: total("VmRSS:"), private: total("RssAnon:"), proportional }
 }
