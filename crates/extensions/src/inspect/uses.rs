@@ -605,7 +605,7 @@ impl<'a> Visit<'a> for UseFinder {
             match name {
                 // What `then` gets is the whole module.
                 Some("then" | "catch" | "finally") if is_promise_of_module(object) => {
-                    self.use_all(module, at)
+                    self.use_all(module, at);
                 }
                 Some(name) => self.use_member(module, name, at),
                 None => self.use_all(module, at),
