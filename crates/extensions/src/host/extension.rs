@@ -134,8 +134,9 @@ pub(crate) struct Extension {
     pub(crate) time_limits: Mutex<TimeLimits>,
     /// Since when an extension in Node does not answer.
     silent_since: Mutex<Option<Instant>>,
-    /// Where the code is that does its work now.
+    /// Where the code is that does its work now, and that did when its process was killed.
     work: Mutex<Vec<String>>,
+    stopped_work: Mutex<Vec<String>>,
 }
 
 /// What an extension registered, in the order of registration.
@@ -287,6 +288,7 @@ impl Extension {
             time_limits: Mutex::default(),
             silent_since: Mutex::default(),
             work: Mutex::default(),
+            stopped_work: Mutex::default(),
         }
     }
 
@@ -456,6 +458,7 @@ impl Extension {
         }
         tracing::warn!(extension = %self.path.display(), "killing a process of extensions that is stuck");
         self.set_answering();
+        *self.stopped_work.lock().unwrap_or_else(PoisonError::into_inner) = self.places_of_work();
         self.process.kill_for(self.number, "its code did not end");
         true
     }
@@ -494,6 +497,12 @@ impl Extension {
     /// Where the code was registered that works now, the last one first.
     pub(crate) fn places_of_work(&self) -> Vec<String> {
         self.work().iter().rev().cloned().collect()
+    }
+
+    /// The same for a process that has ended.
+    pub(crate) fn places_of_ended_work(&self) -> Vec<String> {
+        let stopped = std::mem::take(&mut *self.stopped_work.lock().unwrap_or_else(PoisonError::into_inner));
+        if stopped.is_empty() { self.places_of_work() } else { stopped }
     }
 
     fn work(&self) -> MutexGuard<'_, Vec<String>> {
