@@ -87,20 +87,6 @@ fn an_endless_loop_is_stopped_and_the_agent_goes_on() {
 }
 
 #[test]
-fn too_much_memory_is_reported_by_file_event_and_line() {
-    let folder = ExtensionFolder::with(
-        "export default (pi) => {\n\n\
-         \tpi.on(\"session_start\", () => {\n\t\tconst all = [];\n\t\tfor (;;) all.push(new Array(1e5).fill(1));\n\t});\n};\n",
-    );
-    let lines = folder.json(&["hello"]);
-    let failed = lines.iter().find(|line| line["method"] == "error").unwrap();
-    assert_eq!(failed["event"], "session_start", "{failed}");
-    let place = failed["stack"][0].as_str().unwrap();
-    assert!(place.contains("x.ts:3:") || place.contains("x.ts:5:"), "{place}");
-    assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
-}
-
-#[test]
 fn a_promise_that_never_settles_is_reported_by_the_line_of_its_handler() {
     let folder = ExtensionFolder::with(
         "export default (pi) => {\n\n\n\tpi.on(\"session_start\", () => new Promise(() => {}));\n};\n",
