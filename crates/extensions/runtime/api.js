@@ -1,7 +1,7 @@
 // `pi`, the argument of an extension's factory.
 
 import { events } from "osier:bus.js";
-import { call, errorMessage, handle, native, notice, report, request } from "osier:primitives.js";
+import { call, callerPlace, errorMessage, handle, native, notice, report, request } from "osier:primitives.js";
 import { requireModule } from "osier:commonjs.js";
 import { createContext, customMessage } from "osier:context.js";
 import { bound } from "osier:lifetime.js";
@@ -41,7 +41,7 @@ function registerCommand(name, options) {
 	if (typeof options?.handler !== "function") throw new Error(`The command "${id}" has no handler`);
 	commands.set(id, options);
 	const completes = typeof options.getArgumentCompletions === "function";
-	notice("registerCommand", { name: id, description: options.description, completes });
+	notice("registerCommand", { name: id, description: options.description, completes, place: callerPlace() });
 }
 
 /** A handler with one parameter gets the context, if its source uses a member of the context on it, else the arguments. */
@@ -96,7 +96,7 @@ export function createApi() {
 		exec,
 		registerShortcut(key, options) {
 			shortcuts.set(String(key), options);
-			notice("registerShortcut", { key: String(key), description: options?.description });
+			notice("registerShortcut", { key: String(key), description: options?.description, place: callerPlace() });
 		},
 		registerFlag(name, options = {}) {
 			flags.set(name, options);

@@ -2,7 +2,7 @@
 // into the event that pi documents, and what the handler did into the answer.
 
 import { requireModule } from "osier:commonjs.js";
-import { handle, isPromise, notice, stringify } from "osier:primitives.js";
+import { callerPlace, handle, isPromise, notice, stringify } from "osier:primitives.js";
 import { createContext, customMessage } from "osier:context.js";
 
 const entryById = (id) => requireModule("osier:session.js").entryById(id);
@@ -29,7 +29,7 @@ export function on(event, handler) {
 	const name = ALIASES[event] ?? String(event);
 	if (NOT_SENT.includes(name)) unsupported(`pi.on("${name}")`);
 	handlers.set(id, handler);
-	notice("on", { event: name, handler: id });
+	notice("on", { event: name, handler: id, place: callerPlace() });
 	return () => {
 		if (handlers.delete(id)) notice("off", { handler: id });
 	};

@@ -1,16 +1,35 @@
 // The three primitives on which everything else is built: `call` (synchronous), `request` (asynchronous), and `handle`, which
 // answers requests and notices of Osier. Extensions cannot reach this module, and later changes of `JSON` do not affect it.
 
-const native = globalThis.__native;
-delete globalThis.__native;
 const { stringify, parse } = JSON;
-const toJson = (value) => stringify(value) ?? "null";
+const wellFormed = Function.prototype.call.bind(String.prototype.toWellFormed);
+
+/** Half of a surrogate pair cannot be part of a message of Osier or of a file. It becomes U+FFFD, as in Node. */
+function toJson(value) {
+	const text = stringify(value) ?? "null";
+	return text.includes("\\ud") ? text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length > 2 ? "\\ufffd" : found)) : text;
+}
+
+/** Native functions that get texts of extensions. */
+function withWellFormedTexts(functions) {
+	const entries = Object.entries(functions).map(([name, run]) => {
+		if (typeof run !== "function") return [name, run && typeof run === "object" && !Array.isArray(run) ? withWellFormedTexts(run) : run];
+		return [name, (...args) => run(...args.map((value) => (typeof value === "string" ? wellFormed(value) : value)))];
+	});
+	return Object.fromEntries(entries);
+}
+
+const { __native } = globalThis;
+delete globalThis.__native;
+/** Their texts are well-formed already, and they are called often. */
+const { call: callNow, request: sendRequest, notice: sendNotice, respond: sendResponse, now, wake, cancel } = __native;
+const native = { ...withWellFormedTexts(__native), now, wake, cancel };
 
 export { native, parse, stringify };
 
 /** Asks Osier and waits. Nothing else runs in this extension meanwhile. */
 export function call(method, params) {
-	return parse(native.call(method, toJson(params)));
+	return parse(callNow(method, toJson(params)));
 }
 
 const pending = new Map();
@@ -18,8 +37,8 @@ const pending = new Map();
 /** Asks Osier. An aborted `signal` cancels the request; Osier still answers. */
 export function request(method, params, signal) {
 	return new Promise((resolve, reject) => {
-		const id = native.request(method, toJson(params));
-		const abort = () => native.cancel(id);
+		const id = sendRequest(method, toJson(params));
+		const abort = () => cancel(id);
 		pending.set(id, { resolve, reject, done: () => signal?.removeEventListener?.("abort", abort) });
 		if (signal?.aborted) abort();
 		else signal?.addEventListener?.("abort", abort, { once: true });
@@ -28,13 +47,16 @@ export function request(method, params, signal) {
 
 /** Tells Osier something that has no answer. */
 export function notice(method, params) {
-	native.notice(method, toJson(params));
+	sendNotice(method, toJson(params));
 }
 
 /** Reports an error that no caller receives. */
 export function report(error) {
 	native.report(errorMessage(error), errorStack(error));
 }
+
+/** The line of the extension that calls this. */
+export const callerPlace = () => native.place(String(new Error().stack)) ?? undefined;
 
 export function errorMessage(error) {
 	try {
@@ -100,7 +122,7 @@ export const isPromise = (value) => typeof value?.then === "function";
 
 function respond(id, result) {
 	running.delete(id);
-	native.respond(id, toJson(result));
+	sendResponse(id, toJson(result));
 }
 
 function fail(id, error) {

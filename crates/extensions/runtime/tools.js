@@ -2,7 +2,7 @@
 
 import { requireModule } from "osier:commonjs.js";
 import { createContext } from "osier:context.js";
-import { handle, notice, request } from "osier:primitives.js";
+import { callerPlace, handle, notice, request } from "osier:primitives.js";
 
 const tools = new Map();
 const renders = (tool) => typeof tool.renderCall === "function" || typeof tool.renderResult === "function";
@@ -37,6 +37,7 @@ export function registerTool(definition) {
 		startsInactive: definition.defaultActive === false,
 		renders: renders(definition),
 		ownShell: definition.renderShell === "self",
+		place: callerPlace(),
 	});
 }
 

@@ -18,6 +18,7 @@ mod key_calls;
 mod launcher;
 mod loading;
 mod model_calls;
+mod next_turn;
 mod node;
 mod observed;
 mod process;

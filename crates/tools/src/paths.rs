@@ -84,6 +84,10 @@ impl ResolvedPath {
                 "{name} is outside {root}, your own copy of the project, so tools cannot open it; use a path inside the copy"
             )));
         }
+        if ctx.protected.is_closed(&real) {
+            let name = escape_name(given);
+            return Err(ToolOutcome::failed(format!("{name} belongs to Osier, so this call cannot open it")));
+        }
         if let Some(kernel) = kernel_folder(&real) {
             let name = escape_name(given);
             return Err(ToolOutcome::failed(format!(

@@ -18,6 +18,9 @@ pub struct ProtectedPaths {
     read_only_folders: Vec<PathBuf>,
     /// Folders inside these in which tools may change files.
     writable_folders: Vec<PathBuf>,
+    /// Files and folders that tools do not open at all, and folders inside these that they may open.
+    closed: Vec<PathBuf>,
+    open_folders: Vec<PathBuf>,
 }
 
 impl ProtectedPaths {
@@ -28,7 +31,7 @@ impl ProtectedPaths {
             key_folders: vec![home.to_owned(), home.join("keys")],
             extra_key_files: files.into_iter().collect(),
             read_only_folders: vec![home.to_owned()],
-            writable_folders: Vec::new(),
+            ..ProtectedPaths::default()
         }
     }
 
@@ -46,9 +49,38 @@ impl ProtectedPaths {
         self
     }
 
+    /// Closes files and folders: tools open nothing there, except in the folders `open`.
+    #[must_use]
+    pub fn with_closed_paths(mut self, closed: Vec<PathBuf>, open: Vec<PathBuf>) -> ProtectedPaths {
+        self.closed.extend(closed);
+        self.open_folders.extend(open);
+        self
+    }
+
+    pub(crate) fn closes_paths(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Whether a link-free path is closed. The nearest folder above it decides.
+    pub(crate) fn is_closed(&self, real: &Path) -> bool {
+        let nearest = |folders: &[PathBuf]| {
+            let identities = FileIdentities::of(folders);
+            real.ancestors().position(|path| {
+                folders.iter().any(|folder| folder == path) || identities.contains_path(path)
+            })
+        };
+        let Some(closed) = self.closes_paths().then(|| nearest(&self.closed)).flatten() else { return false };
+        nearest(&self.open_folders).is_none_or(|open| closed < open)
+    }
+
+    /// The closed files and folders that exist now.
+    pub(crate) fn closed_entries(&self) -> FileIdentities {
+        FileIdentities::of(&self.closed)
+    }
+
     /// The key files that exist now.
-    pub(crate) fn key_files(&self) -> KeyFiles {
-        KeyFiles(self.existing_key_files().map(|(_, found)| file_identity(&found)).collect())
+    pub(crate) fn key_files(&self) -> FileIdentities {
+        FileIdentities(self.existing_key_files().map(|(_, found)| file_identity(&found)).collect())
     }
 
     fn existing_key_files(&self) -> impl Iterator<Item = (PathBuf, Metadata)> {
@@ -88,11 +120,16 @@ impl ProtectedPaths {
     }
 }
 
-/// The identities of the key files at one moment.
+/// The identities of files and folders at one moment.
 #[derive(Debug)]
-pub(crate) struct KeyFiles(HashSet<(u64, u64)>);
+pub(crate) struct FileIdentities(HashSet<(u64, u64)>);
 
-impl KeyFiles {
+impl FileIdentities {
+    fn of(paths: &[PathBuf]) -> FileIdentities {
+        let found = paths.iter().filter_map(|path| fs::metadata(path).ok());
+        FileIdentities(found.map(|found| file_identity(&found)).collect())
+    }
+
     pub(crate) fn contains(&self, found: &Metadata) -> bool {
         self.0.contains(&file_identity(found))
     }

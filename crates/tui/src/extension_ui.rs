@@ -7,7 +7,7 @@ use osier_protocol::{ClientCommand, ExtensionInput, WidgetPlacement};
 
 use crate::extension_editor::{ExtensionEditor, KeyListeners};
 use crate::floats::Float;
-use crate::key::Key;
+use crate::key::{Key, KeyCode};
 use crate::msg::{Action, CommandPurpose};
 use crate::rendered::RenderedEntries;
 use crate::text::{Line, parse_lines, parse_styled};
@@ -145,6 +145,18 @@ const RESERVED: [&str; 13] = [
     "ctrl+k",
     "backspace",
 ];
+
+/// Whether a key that can be a shortcut does something else without extensions.
+pub(crate) fn is_own_key(key: Key) -> bool {
+    match (key.code, key.ctrl, key.alt) {
+        (KeyCode::Char(c), true, false) => "abefhjnpruvwy_-".contains(c) && !key.shift,
+        (KeyCode::Char(c), false, true) => "abdfrtu_-".contains(c) && !key.shift,
+        (KeyCode::Up, false, alt) => alt || !key.shift,
+        (KeyCode::Down | KeyCode::Tab, false, false) => !key.shift,
+        (KeyCode::Left | KeyCode::Right | KeyCode::Home | KeyCode::End | KeyCode::Delete, ..) => true,
+        _ => false,
+    }
+}
 
 pub(crate) fn send_input(input: ExtensionInput) -> Action {
     Action::Send(ClientCommand::ExtensionInput(input), CommandPurpose::ExtensionInput)

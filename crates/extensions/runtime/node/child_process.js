@@ -1,6 +1,6 @@
-// The module `child_process` of Node. Osier runs the programs; their pipes are notices in both directions.
+// The module `child_process` of Node. Osier runs the programs, and answers a write when it has room for the next one.
 
-import { call, handle, notice } from "osier:primitives.js";
+import { call, handle, request } from "osier:primitives.js";
 import { environment } from "osier:context.js";
 import { Buffer, toBytes } from "osier:node/buffer.js";
 import { EventEmitter } from "osier:node/events.js";
@@ -24,6 +24,9 @@ function spawnError(message, program, args) {
 	const [, code] = message.match(/ (E[A-Z]+)/) ?? [];
 	return Object.assign(new Error(message), { code: code ?? "EACCES", errno: code === "ENOENT" ? -2 : -13, syscall: `spawn ${program}`, path: program, spawnargs: args });
 }
+
+/** Resolves to the error, if there is one. Nothing of this is lost, however much an extension sends. */
+const order = (method, params) => request(method, params).then(() => undefined, (error) => error);
 
 class ChildProcess extends EventEmitter {
 	exitCode = null;
@@ -80,19 +83,17 @@ class ChildProcess extends EventEmitter {
 	#input(id) {
 		return new Writable({
 			write(chunk, _encoding, done) {
-				notice("program.write", { id, data: base64(chunk) });
-				done();
+				order("program.write", { id, data: base64(chunk) }).then(done);
 			},
 			final(done) {
-				notice("program.closeInput", { id });
-				done();
+				order("program.closeInput", { id }).then(done);
 			},
 		});
 	}
 	kill(signal = "SIGTERM") {
 		if (this.exitCode !== null || this.signalCode !== null || !this.pid) return false;
 		if (signal === 0) return true;
-		notice("program.kill", { id: this.id, signal: String(signal) });
+		order("program.kill", { id: this.id, signal: String(signal) });
 		this.killed = true;
 		return true;
 	}

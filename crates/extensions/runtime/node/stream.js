@@ -115,7 +115,17 @@ export class Readable extends Stream {
 	}
 }
 
+/** So many bytes may wait before `write` asks to wait for `drain`. */
+const HIGH_WATER = 64 * 1024;
+
+/** One chunk at a time is written; the next one when `done` is called. */
 export class Writable extends Stream {
+	#waiting = [];
+	#size = 0;
+	#isWriting = false;
+	#isRunning = false;
+	#needsDrain = false;
+	#finish;
 	writable = true;
 	destroyed = false;
 	writableEnded = false;
@@ -126,6 +136,9 @@ export class Writable extends Stream {
 	}
 	_write(_chunk, _encoding, done) {
 		done();
+	}
+	get writableLength() {
+		return this.#size;
 	}
 	write(chunk, encoding, callback) {
 		const done = typeof encoding === "function" ? encoding : callback;
@@ -138,15 +151,41 @@ export class Writable extends Stream {
 		}
 		const kind = typeof encoding === "string" ? encoding : "utf8";
 		const bytes = typeof chunk === "string" ? Buffer.from(chunk, kind) : chunk;
+		this.#waiting.push([bytes, kind, done]);
+		this.#size += bytes.length;
+		this.#run();
+		const hasRoom = this.#size < HIGH_WATER;
+		this.#needsDrain ||= !hasRoom;
+		return hasRoom;
+	}
+	#run() {
+		if (this.#isRunning) return;
+		this.#isRunning = true;
+		while (!this.#isWriting && this.#waiting.length) this.#writeNext();
+		this.#isRunning = false;
+		if (this.#isWriting) return;
+		if (this.#needsDrain) {
+			this.#needsDrain = false;
+			Promise.resolve().then(() => this.emit("drain"));
+		}
+		const finish = this.#finish;
+		this.#finish = undefined;
+		finish?.();
+	}
+	#writeNext() {
+		const [bytes, kind, done] = this.#waiting.shift();
+		this.#isWriting = true;
 		this._write(bytes, kind, (error) => {
+			this.#isWriting = false;
+			this.#size -= bytes.length;
 			if (error) this.emit("error", error);
 			done?.(error ?? null);
+			this.#run();
 		});
-		return true;
 	}
 	end(chunk, encoding, callback) {
 		const done = [chunk, encoding, callback].find((value) => typeof value === "function");
-		if (chunk !== undefined && typeof chunk !== "function") this.write(chunk, encoding);
+		if (chunk !== undefined && chunk !== null && typeof chunk !== "function") this.write(chunk, encoding);
 		if (this.writableEnded) return this;
 		this.writableEnded = true;
 		this.writable = false;
@@ -155,8 +194,11 @@ export class Writable extends Stream {
 			this.emit("close");
 			done?.();
 		};
-		if (this._final) this._final((error) => (error ? this.emit("error", error) : finish()));
-		else Promise.resolve().then(finish);
+		this.#finish = () => {
+			if (this._final) this._final((error) => (error ? this.emit("error", error) : finish()));
+			else Promise.resolve().then(finish);
+		};
+		this.#run();
 		return this;
 	}
 	cork() {}
@@ -167,6 +209,7 @@ export class Writable extends Stream {
 	destroy(error) {
 		if (this.destroyed) return this;
 		this.destroyed = true;
+		this.#waiting = [];
 		if (error) this.emit("error", error);
 		this.emit("close");
 		return this;

@@ -30,7 +30,10 @@ function createHelper(fs, lock) {
 		try {
 			// The first line is its greeting.
 			if (Atomics.exchange(lock, 1, 1) === 0) readLine();
-			const line = Buffer.from(`${JSON.stringify({ request: { extension: 0, id: 1, method, params } })}\n`);
+			const text = JSON.stringify({ request: { extension: 0, id: 1, method, params } });
+			// Half of a surrogate pair is not valid in JSON for Osier.
+			const valid = text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length > 2 ? "\\ufffd" : found));
+			const line = Buffer.from(`${valid}\n`);
 			for (let at = 0; at < line.length; ) at += fs.writeSync(HELPER, line, at);
 			const { done, failed } = JSON.parse(readLine()).response.outcome;
 			if (failed) throw new Error(failed.message);
@@ -76,7 +79,7 @@ const nextId = (first = 0) => {
 	lastId += 1;
 	return first + lastId;
 };
-const json = JSON.stringify;
+const json = (value) => JSON.stringify(value).replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length > 2 ? "\\ufffd" : found));
 const failure = (message, stack) => json({ message, stack: places(stack) });
 const respond = (id, outcome) => send(`{"response":{"extension":0,"id":${id},"outcome":${outcome}}}`);
 const sendRequest = (id, method, params) => send(`{"request":{"extension":0,"id":${id},"method":${json(method)},"params":${params}}}`);
@@ -116,6 +119,7 @@ globalThis.__native = {
 	report: (message, stack) => notice("error", failure(message, stack)),
 	cancel: (id) => send(`{"cancel":{"extension":0,"id":${id}}}`),
 	now: () => performance.now(),
+	place: (stack) => places(stack)[0],
 };
 const { report } = globalThis.__native;
 const reportError = (error) => report(String(error?.message ?? error), error?.stack ?? "");

@@ -167,6 +167,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, state: &Rc<RuntimeState>) -> rquickjs
     files::install(ctx, &native, state)?;
     text::install(ctx, &native)?;
     digest::install(&native)?;
+    native.set("place", Func::from(|stack: String| stack::places(&stack).into_iter().next()))?;
     native.set("isContext", Func::from(|handler: String| handler_parameter::is_context(&handler)))?;
     ctx.globals().set("__native", native)
 }

@@ -402,9 +402,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     text.set("markdown", Func::from(|text: String| super::markdown::parse(&text)))?;
     let highlight = |code: String, language: String| super::highlight::tokens(&code, &language);
     text.set("highlight", Func::from(highlight))?;
-    let to_bytes = |ctx: Ctx<'js>, text: rquickjs::String<'js>, encoding: String| {
-        // A text may contain half of a surrogate pair, which UTF-8 lacks.
-        let text = text.to_string().unwrap_or_default();
+    let to_bytes = |ctx: Ctx<'js>, text: String, encoding: String| {
         ArrayBuffer::new_copy(ctx.clone(), thrown(&ctx, encode(&text, &encoding))?)
     };
     text.set("encode", Func::from(to_bytes))?;

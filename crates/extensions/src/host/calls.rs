@@ -12,7 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::extension::{Extension, TimeLimit};
+use super::extension::{Extension, Registered, TimeLimit};
 use super::flood::{MAX_OPEN_BYTES, MAX_OPEN_CALLS};
 use super::process::{ProcessRun, RequestResult};
 use super::screen::ExtensionPlace;
@@ -214,7 +214,13 @@ impl SessionExtensions {
                     self.show_of(extension, event)?;
                 }
             }
-            "error" => self.report(&path(), "", &read_params(params)?),
+            "error" => {
+                let mut failure: Failure = read_params(params)?;
+                if failure.stack.is_empty() {
+                    failure.stack = extension.places_of_work();
+                }
+                self.report(&path(), "", &failure);
+            }
             "log" => {
                 let LogLine { text } = read_params(params)?;
                 self.show(ExtensionEvent::Log { extension_path: path(), text });
@@ -230,9 +236,6 @@ impl SessionExtensions {
             "tool.update" => self.update_tool(extension, &read_params(params)?),
             "bus.emit" => self.emit(extension, &read_params(params)?),
             "bus.call" => self.call_function(extension, read_params(params)?),
-            "program.write" | "program.closeInput" | "program.kill" => {
-                programs::order(self, extension, method, params)?;
-            }
             "agent.abort" => session_calls::abort(self),
             "agent.shutdown" => session_calls::shutdown(self),
             "stuck" => extension.process.kill_for(extension.number, "its code did not end"),
@@ -319,6 +322,7 @@ impl SessionExtensions {
         };
         let params = json!({ "name": name, "args": line.arguments });
         self.command_started();
+        let work = extension.begin_work(&Registered::Command(name.clone()));
         let ended = extension.request("command", &params, TimeLimit::None, cancel).await;
         self.command_ended();
         match ended {
@@ -331,7 +335,7 @@ impl SessionExtensions {
             // A command that loads extensions again ends with its process.
             Err(_) if self.is_closed() => CommandDecision::Done,
             Err(failure) => {
-                self.report(&format!("command:{name}"), "command", &failure);
+                self.report(&format!("command:{name}"), "command", &work.locate(failure));
                 CommandDecision::Done
             }
         }
@@ -366,6 +370,13 @@ struct HandlerRegistration {
     #[serde(default)]
     event: String,
     handler: u64,
+}
+
+/// Where the code is that registers something.
+#[derive(Debug, Deserialize)]
+struct PlaceOfRegistration {
+    #[serde(default)]
+    place: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -431,27 +442,33 @@ fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<()
     if !matches!(method, "off" | "unregisterProvider") {
         registrations.check_room(method, params.get().len())?;
     }
+    let PlaceOfRegistration { place } = read_params(params)?;
     match method {
         "on" => {
             let HandlerRegistration { event, handler } = read_params(params)?;
+            registrations.keep_place(Registered::Handler(handler), place);
             registrations.handlers.push((handler, event));
         }
         "off" => {
             let HandlerRegistration { handler, .. } = read_params(params)?;
+            registrations.places.remove(&Registered::Handler(handler));
             registrations.handlers.retain(|(id, _)| *id != handler);
         }
         "registerCommand" => {
             let command: super::extension::RegisteredCommand = read_params(params)?;
+            registrations.keep_place(Registered::Command(command.name.clone()), place);
             registrations.commands.retain(|known| known.name != command.name);
             registrations.commands.push(command);
         }
         "registerTool" => {
             let tool: super::extension::RegisteredTool = read_params(params)?;
+            registrations.keep_place(Registered::Tool(tool.name.clone()), place);
             registrations.tools.retain(|known| known.name != tool.name);
             registrations.tools.push(tool);
         }
         "registerShortcut" => {
             let ShortcutRegistration { key, .. } = read_params(params)?;
+            registrations.keep_place(Registered::Shortcut(key.clone()), place);
             registrations.shortcuts.push(key);
         }
         "registerRenderer" => {
@@ -494,6 +511,9 @@ async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
         "bus.emitNow" => bus::emit_now(&call).await.map(|calls| to_raw(&calls)),
         "tools.run" => toolbox::run_built_in(&call).await.map(|result| to_raw(&result)),
         "program.start" => programs::start(&call).map(|started| to_raw(&started)),
+        "program.write" | "program.closeInput" | "program.kill" => {
+            programs::order(&call, method).await.map(|()| null())
+        }
         "program.run" => programs::run(&call).await.map(|result| to_raw(&result)),
         "fetch" => fetch::fetch(&call).await.map(|response| to_raw(&response)),
         "fetch.read" => fetch::read_body(&call).await.map(|chunk| to_raw(&chunk)),
@@ -502,7 +522,7 @@ async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
         "ui.footerData" => {
             Ok(to_raw(&call.session.screen.footer_data(call.session.session.header().cwd.as_ref())))
         }
-        "ui.editorText" => Ok(to_raw(&editor_calls::text(&call.session).await)),
+        "ui.editorText" => Ok(to_raw(&editor_calls::text(&call).await)),
         _ => session_calls::answer(method, &call).await,
     }
 }

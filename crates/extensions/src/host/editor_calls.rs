@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use osier_protocol::{EditorView, ExtensionEvent};
 use serde::Deserialize;
@@ -11,14 +10,11 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::ExtensionMode;
-use super::calls::read_params;
+use super::calls::{ExtensionCall, read_params};
 use super::extension::Extension;
 use super::session::SessionExtensions;
 use super::ui_calls::{component_id, find_component};
 use crate::frame::Failure;
-
-/// How long an extension waits for the text of the editor.
-const TEXT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An editor as its extension draws it.
 #[derive(Debug, Deserialize)]
@@ -82,7 +78,8 @@ pub(super) fn handle(
 }
 
 /// The text of the editor. Empty if no terminal answers.
-pub(super) async fn text(session: &SessionExtensions) -> String {
+pub(super) async fn text(call: &ExtensionCall) -> String {
+    let session = &call.session;
     if session.options.mode != ExtensionMode::Terminal {
         return String::new();
     }
@@ -90,7 +87,7 @@ pub(super) async fn text(session: &SessionExtensions) -> String {
     let (answer, text) = oneshot::channel();
     session.screen.lock().editor_requests.insert(request, answer);
     session.show(ExtensionEvent::AskEditorText { request });
-    let text = tokio::time::timeout(TEXT_TIMEOUT, text).await;
+    let text = tokio::time::timeout(call.extension.times().editor_text, text).await;
     session.screen.lock().editor_requests.remove(&request);
     text.ok().and_then(Result::ok).unwrap_or_default()
 }

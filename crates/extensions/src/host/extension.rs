@@ -1,5 +1,6 @@
 //! One extension of a session: what it registered, and requests to it with a limit on their time.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +19,9 @@ use super::process::{ExtensionProcess, RequestResult};
 use super::providers::RegisteredProvider;
 use super::session::ProcessNumber;
 use crate::frame::{Failure, Frame, null, to_raw};
-use crate::grants::Grants;
+use crate::grants::{Grant, Grants};
 use crate::inspect::{CodeHashes, ExtensionManifest, Inspection};
 use crate::source::ExtensionSource;
-
-/// How long an extension may take to say that it is not stuck, and to stop after an interrupt.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// How long an extension that runs without a limit may be silent before it is asked whether it is stuck.
-const LIVENESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// After so many kills and crashes, an extension stays off.
 const MAX_KILLS: u8 = 3;
@@ -63,16 +58,40 @@ pub(crate) struct TimeLimits {
     pub(crate) notification: Duration,
     pub(crate) gate: Duration,
     pub(crate) load: Duration,
+    /// How long an extension may take to say that it is not stuck, and to stop after an interrupt.
+    pub(crate) grace: Duration,
+    /// How long an extension that runs without a limit may be silent before it is asked whether it is stuck. Its process
+    /// interrupts code at the same time.
+    pub(crate) liveness: Duration,
+    /// The same after a cancellation.
+    pub(crate) canceled: Duration,
+    /// How long an extension in Node may be silent: its code may wait for a program, and cannot answer meanwhile.
+    pub(crate) node_silence: Duration,
+    /// How long it waits for the text of the editor.
+    pub(crate) editor_text: Duration,
 }
 
 impl Default for TimeLimits {
     fn default() -> TimeLimits {
-        let minute = Duration::from_secs(60);
-        TimeLimits { notification: Duration::from_secs(5), gate: minute, load: minute }
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        TimeLimits {
+            notification: 5 * second,
+            gate: minute,
+            load: minute,
+            grace: 2 * second,
+            liveness: 28 * second,
+            canceled: 5 * second,
+            node_silence: 10 * minute,
+            editor_text: second / 2,
+        }
     }
 }
 
 impl TimeLimits {
+    fn silence(&self, is_canceled: bool) -> Duration {
+        if is_canceled { self.canceled } else { self.liveness }
+    }
+
     fn duration(&self, limit: TimeLimit) -> Option<Duration> {
         match limit {
             TimeLimit::Notification => Some(self.notification),
@@ -113,6 +132,11 @@ pub(crate) struct Extension {
     is_to_load: AtomicBool,
     pub(crate) actions: ActionQueue,
     pub(crate) time_limits: Mutex<TimeLimits>,
+    /// Since when an extension in Node does not answer.
+    silent_since: Mutex<Option<Instant>>,
+    /// Where the code is that does its work now, and that did when its process was killed.
+    work: Mutex<Vec<String>>,
+    stopped_work: Mutex<Vec<String>>,
 }
 
 /// What an extension registered, in the order of registration.
@@ -134,6 +158,17 @@ pub(crate) struct Registrations {
     pub(crate) flags: Vec<RegisteredFlag>,
     /// Events of the bus that it listens to.
     pub(crate) bus: Vec<String>,
+    /// Where it registered handlers, commands, tools and shortcuts.
+    pub(crate) places: HashMap<Registered, String>,
+}
+
+/// Something that an extension registered, whose code runs later.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Registered {
+    Handler(u64),
+    Command(String),
+    Tool(String),
+    Shortcut(String),
 }
 
 /// The most registrations of an extension, the most of them that are providers, and their sizes in bytes.
@@ -143,6 +178,12 @@ const MAX_REGISTRATION_BYTES: usize = 64 << 10;
 const MAX_PROVIDER_BYTES: usize = 1 << 20;
 
 impl Registrations {
+    pub(crate) fn keep_place(&mut self, registered: Registered, place: Option<String>) {
+        if let Some(place) = place {
+            self.places.insert(registered, place);
+        }
+    }
+
     /// Fails if there are too many, or if this one is too large.
     pub(crate) fn check_room(&self, method: &str, size: usize) -> Result<(), Failure> {
         let Registrations { handlers, commands, tools, shortcuts, renderers, flags, bus, providers, .. } =
@@ -245,6 +286,9 @@ impl Extension {
             is_to_load: AtomicBool::new(true),
             actions: ActionQueue::default(),
             time_limits: Mutex::default(),
+            silent_since: Mutex::default(),
+            work: Mutex::default(),
+            stopped_work: Mutex::default(),
         }
     }
 
@@ -353,8 +397,10 @@ impl Extension {
         cancel: &CancellationToken,
     ) -> RequestResult {
         let (id, mut response) = self.process.request(Some(self.number), method, to_raw(params));
-        let mut open = UnansweredRequest { extension: self, id, is_canceled: false, is_answered: false };
-        let time = self.time_limits.lock().unwrap_or_else(PoisonError::into_inner).duration(limit);
+        let mut open =
+            UnansweredRequest { extension: self, id, limit, is_canceled: false, is_answered: false };
+        let times = self.times();
+        let time = times.duration(limit);
         let late = time_is_over(time, self.open_dialogs.subscribe(), cancel);
         tokio::pin!(late);
         // An observer is not asked to stop, but gets no more time than the others.
@@ -363,16 +409,18 @@ impl Extension {
             tokio::select! {
                 response = &mut response => {
                     open.is_answered = true;
+                    self.set_answering();
                     return response.unwrap_or_else(|_| Err(Failure::new("no response")));
                 }
                 () = cancel.cancelled(), if can_be_canceled && !open.is_canceled => open.cancel(),
-                () = tokio::time::sleep(LIVENESS_INTERVAL), if limit == TimeLimit::None => {
-                    if self.stop_if_stuck().await {
+                () = tokio::time::sleep(times.silence(open.is_canceled)), if limit == TimeLimit::None => {
+                    if self.stop_if_stuck(open.is_canceled).await {
                         return Err(Failure::new("its code did not end and was stopped"));
                     }
                 }
                 () = &mut late => {
-                    self.stop_if_stuck().await;
+                    // Nothing else runs in a process that loads.
+                    self.stop_if_stuck(cancel.is_cancelled() || limit == TimeLimit::Load).await;
                     let seconds = time.unwrap_or_default().as_secs();
                     return Err(Failure::new(format!("no answer within {seconds} s")));
                 }
@@ -391,24 +439,113 @@ impl Extension {
         until(&mut self.open_dialogs.subscribe(), true).await;
     }
 
-    /// If the code of the extension runs without end, interrupts it, and then kills its process. Returns whether it was stuck.
-    async fn stop_if_stuck(&self) -> bool {
+    /// If the code of the extension runs without end, interrupts it, and then kills its process. Returns whether it was stuck. In
+    /// Node, it may be silent for long, unless somebody gave it up.
+    async fn stop_if_stuck(&self, is_given_up: bool) -> bool {
         if self.responds().await {
+            self.set_answering();
             return false;
         }
-        self.process.send(&Frame::Interrupt { extension: self.number });
-        if !self.responds().await {
-            tracing::warn!(extension = %self.path.display(), "killing a process of extensions that is stuck");
-            self.process.kill_for(self.number, "its code did not end");
+        if self.grants.has(Grant::Node) {
+            if !is_given_up && self.silence() < self.times().node_silence {
+                return false;
+            }
+        } else {
+            self.process.send(&Frame::Interrupt { extension: self.number });
+            if self.responds().await {
+                return true;
+            }
         }
+        tracing::warn!(extension = %self.path.display(), "killing a process of extensions that is stuck");
+        self.set_answering();
+        *self.stopped_work.lock().unwrap_or_else(PoisonError::into_inner) = self.places_of_work();
+        self.process.kill_for(self.number, "its code did not end");
         true
     }
 
+    /// How long it has not answered, from the first time on that somebody noticed.
+    fn silence(&self) -> Duration {
+        let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// It is not silent, or its process starts again.
+    fn set_answering(&self) {
+        *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(super) fn times(&self) -> TimeLimits {
+        *self.time_limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn responds(&self) -> bool {
-        let (id, response) = self.process.request(Some(self.number), "ping", null());
-        let in_time = tokio::time::timeout(GRACE, response).await.is_ok();
-        self.process.forget(id);
-        in_time
+        responds(&self.process, self.number, self.times().grace).await
+    }
+
+    /// Notes which code works until the result is dropped, so that a failure without a stack has a place.
+    pub(crate) fn begin_work(&self, registered: &Registered) -> ExtensionWork<'_> {
+        let place = self.registrations().places.get(registered).cloned();
+        self.work().extend(place.clone());
+        ExtensionWork { extension: self, place }
+    }
+
+    /// Where the code was registered that works now, the last one first.
+    pub(crate) fn places_of_work(&self) -> Vec<String> {
+        self.work().iter().rev().cloned().collect()
+    }
+
+    /// The same for a process that has ended.
+    pub(crate) fn places_of_ended_work(&self) -> Vec<String> {
+        let stopped = std::mem::take(&mut *self.stopped_work.lock().unwrap_or_else(PoisonError::into_inner));
+        if stopped.is_empty() { self.places_of_work() } else { stopped }
+    }
+
+    fn work(&self) -> MutexGuard<'_, Vec<String>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Code of an extension that works.
+pub(crate) struct ExtensionWork<'a> {
+    extension: &'a Extension,
+    place: Option<String>,
+}
+
+impl ExtensionWork<'_> {
+    /// The failure with the place where the code was registered, if it has no other.
+    pub(crate) fn locate(&self, mut failure: Failure) -> Failure {
+        if failure.stack.is_empty() {
+            failure.stack.extend(self.place.clone());
+        }
+        failure
+    }
+}
+
+impl Drop for ExtensionWork<'_> {
+    fn drop(&mut self) {
+        let mut work = self.extension.work();
+        let at = work.iter().rposition(|known| Some(known) == self.place.as_ref());
+        at.map(|at| work.remove(at));
+    }
+}
+
+async fn responds(process: &ExtensionProcess, number: u32, time: Duration) -> bool {
+    let (id, response) = process.request(Some(number), "ping", null());
+    let in_time = tokio::time::timeout(time, response).await.is_ok();
+    process.forget(id);
+    in_time
+}
+
+/// Kills the process of an extension in Node if it is still silent some time after its work was canceled.
+async fn end_if_silent(process: Arc<ExtensionProcess>, number: u32, times: TimeLimits) {
+    tokio::time::sleep(times.canceled).await;
+    if !responds(&process, number, times.grace).await {
+        process.kill_for(number, "its code did not end");
     }
 }
 
@@ -416,6 +553,7 @@ impl Extension {
 struct UnansweredRequest<'a> {
     extension: &'a Extension,
     id: u64,
+    limit: TimeLimit,
     is_canceled: bool,
     is_answered: bool,
 }
@@ -431,6 +569,12 @@ impl Drop for UnansweredRequest<'_> {
     fn drop(&mut self) {
         if !self.is_answered && !self.is_canceled {
             self.cancel();
+            // Nobody looks any longer whether this code ends.
+            if self.limit == TimeLimit::None && self.extension.grants.has(Grant::Node) {
+                let Extension { process, number, .. } = self.extension;
+                let watch = end_if_silent(process.clone(), *number, self.extension.times());
+                tokio::runtime::Handle::try_current().map(|runtime| runtime.spawn(watch)).ok();
+            }
         }
         self.extension.process.forget(self.id);
     }

@@ -399,6 +399,9 @@ impl Hook for ExtensionHost {
                 }
             }
             HookEvent::AgentEnded { .. } => {
+                if let Some(worker) = ctx.agent.and_then(osier_agent::WeakWorker::upgrade) {
+                    extensions.next_turn.store(&worker).await;
+                }
                 // Nobody may be left to answer a dialog.
                 let over = CancellationToken::new();
                 over.cancel();

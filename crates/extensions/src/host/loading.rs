@@ -355,7 +355,8 @@ impl SessionExtensions {
                 ),
                 false => "the extension is started again".to_owned(),
             };
-            let failure = Failure::new(format!("{}; {then}", end.reason));
+            let message = format!("{}; {then}", end.reason);
+            let failure = Failure { message, stack: extension.places_of_ended_work() };
             self.report(&extension.path.display().to_string(), "process", &failure);
         }
         if !self.is_loaded() {

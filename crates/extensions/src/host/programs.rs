@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
@@ -14,22 +13,24 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{ExtensionCall, read_params};
+use super::calls::ExtensionCall;
 use super::extension::{Extension, TimeLimit};
 use super::hook::remove_nulls;
 use super::process_group::{ProcessGroup, ProgramGroups};
 use super::program_run::{ProgramLimits, ProgramResult, StopReason, run_to_end};
 use super::screen::ExtensionPlace;
-use super::session::{CallKey, SessionExtensions};
+use super::session::CallKey;
 use crate::frame::Failure;
 use crate::grants::Grant;
 
 /// The most programs that an extension has at once.
 const MAX_PROGRAMS: usize = 64;
-/// The most bytes of input that wait for a program to read them.
+/// The most bytes of input that wait for a program to read them, and so many may wait when a write is answered.
 const MAX_INPUT: usize = 64 << 20;
+const INPUT_ROOM: usize = 64 << 10;
 
 /// The running programs of a session, by the numbers that their extensions chose.
 #[derive(Debug, Default)]
@@ -55,7 +56,7 @@ impl RunningPrograms {
 struct ProgramOrders {
     sender: UnboundedSender<ProgramOrder>,
     /// The bytes of input that the program has not read.
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<watch::Sender<usize>>,
 }
 
 /// What an extension wants of a running program.
@@ -132,7 +133,7 @@ pub(super) fn start(call: &ExtensionCall) -> Result<Value, Failure> {
         false => running.groups.add(place, &child),
     };
     let (sender, receiver) = unbounded_channel();
-    let waiting = Arc::new(AtomicUsize::new(0));
+    let waiting = Arc::new(watch::Sender::new(0));
     let pid = child.id();
     programs.insert(key, ProgramOrders { sender, waiting: waiting.clone() });
     drop(programs);
@@ -152,7 +153,7 @@ struct RunningProgram<'a> {
     extension: &'a Arc<Extension>,
     id: u64,
     /// The bytes of input that the program has not read.
-    waiting: &'a AtomicUsize,
+    waiting: &'a watch::Sender<usize>,
 }
 
 impl RunningProgram<'_> {
@@ -180,11 +181,14 @@ impl RunningProgram<'_> {
                     // A program that closed its input reads nothing more.
                     let count = written.unwrap_or(unread.len());
                     unread.drain(..count);
-                    self.waiting.fetch_sub(count, Ordering::Relaxed);
+                    self.waiting.send_modify(|waiting| *waiting -= count);
                     closes |= written.is_none();
                 }
                 order = orders.recv() => match order {
-                    Some(ProgramOrder::Write(bytes)) => unread.extend(bytes),
+                    Some(ProgramOrder::Write(bytes)) if input.is_some() => unread.extend(bytes),
+                    Some(ProgramOrder::Write(bytes)) => {
+                        self.waiting.send_modify(|waiting| *waiting -= bytes.len());
+                    }
                     Some(ProgramOrder::CloseInput) => closes = true,
                     Some(ProgramOrder::Signal(name)) => send_signal(pid, &name),
                     // The group ends with its guard.
@@ -238,14 +242,9 @@ struct OrderParams {
     signal: Option<String>,
 }
 
-/// `program.write`, `program.closeInput` and `program.kill`.
-pub(super) fn order(
-    session: &SessionExtensions,
-    extension: &Extension,
-    method: &str,
-    params: &serde_json::value::RawValue,
-) -> Result<(), Failure> {
-    let OrderParams { id, data, signal } = read_params(params)?;
+/// `program.write`, `program.closeInput` and `program.kill`. A write is answered when the program has read most of what waits.
+pub(super) async fn order(call: &ExtensionCall, method: &str) -> Result<(), Failure> {
+    let OrderParams { id, data, signal } = call.params()?;
     let order = match method {
         "program.write" => {
             ProgramOrder::Write(data.and_then(|data| STANDARD.decode(data).ok()).unwrap_or_default())
@@ -253,18 +252,39 @@ pub(super) fn order(
         "program.closeInput" => ProgramOrder::CloseInput,
         _ => ProgramOrder::Signal(signal.unwrap_or_else(|| "SIGTERM".to_owned())),
     };
-    let running = session.programs.lock();
-    let Some(orders) = running.get(&(extension.process_number, extension.number, id)) else { return Ok(()) };
-    if let ProgramOrder::Write(bytes) = &order {
-        let before = orders.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
-        if before + bytes.len() > MAX_INPUT {
-            orders.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+    let extension = &call.extension;
+    let Some(mut waiting) = give_order(call, (extension.process_number, extension.number, id), order)? else {
+        return Ok(());
+    };
+    tokio::select! {
+        // It fails when the program has ended.
+        _ = waiting.wait_for(|waiting| *waiting <= INPUT_ROOM) => {}
+        () = call.cancel.cancelled() => {}
+    }
+    Ok(())
+}
+
+/// Gives an order to a running program. Returns the bytes that it has not read.
+fn give_order(
+    call: &ExtensionCall,
+    key: CallKey,
+    order: ProgramOrder,
+) -> Result<Option<watch::Receiver<usize>>, Failure> {
+    let running = call.session.programs.lock();
+    let Some(orders) = running.get(&key) else { return Ok(None) };
+    let is_write = match &order {
+        ProgramOrder::Write(bytes) if *orders.waiting.borrow() + bytes.len() > MAX_INPUT => {
             return Err(Failure::new("the program does not read its input"));
         }
-    }
+        ProgramOrder::Write(bytes) => {
+            orders.waiting.send_modify(|waiting| *waiting += bytes.len());
+            true
+        }
+        _ => false,
+    };
     // It may have ended just now.
     let _ = orders.sender.send(order);
-    Ok(())
+    Ok(is_write.then(|| orders.waiting.subscribe()))
 }
 
 /// Runs a program to its end, for the functions that wait.

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::extension::{Extension, RegisteredCommand, TimeLimit};
+use super::extension::{Extension, Registered, RegisteredCommand, TimeLimit};
 use super::session::{ProcessNumber, SessionExtensions};
 use super::ui_calls;
 use crate::frame::{Failure, to_raw};
@@ -150,8 +150,15 @@ impl SessionExtensions {
             facts.undo.extract_if(.., |shown| shown.owner == place).map(|shown| shown.undo).collect()
         };
         for event in undo {
-            self.note_status(&event);
-            self.show(event);
+            // Another extension may have the key too.
+            let is_needed = match &event {
+                ExtensionEvent::SetShortcut { key, .. } => self.shortcut_owner(key).is_some(),
+                _ => false,
+            };
+            if !is_needed {
+                self.note_status(&event);
+                self.show(event);
+            }
         }
         self.show(ExtensionEvent::CommandsChanged);
         self.stop_work_of(extension);
@@ -193,17 +200,23 @@ impl SessionExtensions {
         }
     }
 
-    /// Among extensions, the last one that registered a key has it.
-    fn run_shortcut(self: &Arc<SessionExtensions>, key: &str) {
+    /// Among the extensions that run, the last one that registered a key has it.
+    fn shortcut_owner(&self, key: &str) -> Option<&Arc<Extension>> {
         let has = |extension: &&Arc<Extension>| {
-            extension.registrations().shortcuts.iter().any(|known| known == key)
+            extension.is_running() && extension.registrations().shortcuts.iter().any(|known| known == key)
         };
-        let Some(extension) = self.all().iter().rev().find(has).cloned() else { return };
-        let (session, params) = (self.clone(), json!({ "key": key }));
+        self.all().iter().rev().find(has)
+    }
+
+    fn run_shortcut(self: &Arc<SessionExtensions>, key: &str) {
+        let Some(extension) = self.shortcut_owner(key).cloned() else { return };
+        let (session, key) = (self.clone(), key.to_owned());
         tokio::spawn(async move {
-            let done =
-                extension.request("shortcut", &params, TimeLimit::None, &CancellationToken::new()).await;
+            let work = extension.begin_work(&Registered::Shortcut(key.clone()));
+            let (params, never) = (json!({ "key": key }), CancellationToken::new());
+            let done = extension.request("shortcut", &params, TimeLimit::None, &never).await;
             if let Err(failure) = done {
+                let failure = work.locate(failure);
                 session.report(&extension.path.display().to_string(), "shortcut", &failure);
             }
         });

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::OpenCalls;
-use super::extension::{Extension, ExtensionState, RegisteredTool, TimeLimit};
+use super::extension::{Extension, ExtensionState, Registered, RegisteredTool, TimeLimit};
 use super::fetch::FetchState;
+use super::next_turn::NextTurnMessages;
 use super::programs::RunningPrograms;
 use super::provider_stream::ProviderStream;
 use super::replacement::Replacement;
@@ -52,6 +53,8 @@ pub(crate) struct SessionExtensions {
     active_tools: Mutex<Option<Vec<String>>>,
     /// The tools that a handler chose for the turn that runs.
     tools_of_turn: Mutex<Option<Vec<String>>>,
+    /// Messages of extensions that are stored when nothing runs.
+    pub(super) next_turn: NextTurnMessages,
     /// Templates and skills that extensions named.
     resources: Mutex<Arc<Vec<FoundResources>>>,
     /// The contexts of running tools and their extensions, by their token.
@@ -122,6 +125,7 @@ impl SessionExtensions {
             active_tools: Mutex::default(),
             tools_of_turn: Mutex::default(),
             key_questions: tokio::sync::Mutex::default(),
+            next_turn: NextTurnMessages::default(),
             resources: Mutex::default(),
             running_tools: Mutex::default(),
             open_calls: Mutex::default(),
@@ -388,6 +392,7 @@ impl Handler {
         cancel: &CancellationToken,
     ) -> Result<Option<Value>, Failure> {
         let params = json!({ "handler": self.id, "event": event });
+        let work = self.extension.begin_work(&Registered::Handler(self.id));
         let result = self.extension.request("event", &params, limit, cancel).await;
         let value = result.and_then(|raw| {
             serde_json::from_str::<Value>(raw.get()).map_err(|error| Failure::new(error.to_string()))
@@ -396,6 +401,7 @@ impl Handler {
             Ok(Value::Null) => Ok(None),
             Ok(value) => Ok(Some(value)),
             Err(failure) => {
+                let failure = work.locate(failure);
                 session.report(&self.extension.path.display().to_string(), name, &failure);
                 Err(failure)
             }

@@ -399,7 +399,7 @@ async fn send_message(call: &ExtensionCall) -> RequestResult {
     let params: SendMessageParams = call.params()?;
     let worker = worker(call)?;
     if params.is_for_next_turn() && !worker.is_idle() {
-        return Ok(store_when_idle(worker, params.message));
+        return Ok(store_when_idle(call, worker, params.message));
     }
     let when = params.timing(&worker);
     send(call, ClientCommand::timed_prompt(Prompt::custom(params.message), when)).await.map(|_| null())
@@ -410,7 +410,7 @@ async fn post_message(call: &ExtensionCall) -> RequestResult {
     let params: SendMessageParams = call.params()?;
     let worker = worker(call)?;
     if params.is_for_next_turn() && !worker.is_idle() {
-        return Ok(store_when_idle(worker, params.message));
+        return Ok(store_when_idle(call, worker, params.message));
     }
     match params.timing(&worker) {
         PromptTiming::NoTurn => {
@@ -430,13 +430,16 @@ async fn post_message(call: &ExtensionCall) -> RequestResult {
 }
 
 /// The next turn takes the message along. Nothing waits for this: the extension may run a tool of the turn.
-fn store_when_idle(worker: Worker, message: CustomMessage) -> Box<serde_json::value::RawValue> {
+fn store_when_idle(
+    call: &ExtensionCall,
+    worker: Worker,
+    message: CustomMessage,
+) -> Box<serde_json::value::RawValue> {
+    let session = call.session.clone();
+    session.next_turn.add(message);
     tokio::spawn(async move {
         worker.wait_until_idle().await;
-        let prompt = ClientCommand::timed_prompt(Prompt::custom(message), PromptTiming::NoTurn);
-        if let Err(error) = worker.send_from_hook(prompt).await {
-            tracing::warn!(error = %osier_engine::error_chain(&error), "cannot store a message of an extension");
-        }
+        session.next_turn.store(&worker).await;
     });
     null()
 }

@@ -5,15 +5,17 @@ use std::sync::{Arc, PoisonError};
 use async_trait::async_trait;
 use osier_model::TokenUsage;
 use osier_tools::{
-    Preview, ProposedChange, ResultBlock, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec, Toolbox,
+    Preview, ProposedChange, ProtectedPaths, ResultBlock, ToolCall, ToolContext, ToolKind, ToolOutcome,
+    ToolSpec, Toolbox,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::LoadingSession;
 use super::calls::ExtensionCall;
-use super::extension::{Extension, RegisteredTool, TimeLimit};
+use super::extension::{Extension, Registered, RegisteredTool, TimeLimit};
 use super::session::SessionExtensions;
+use crate::file_rules::FileRules;
 use crate::frame::Failure;
 use crate::grants::Grant;
 
@@ -109,7 +111,9 @@ impl Toolbox for ExtendedTools {
         updates().insert(token, (extension.place(), ctx.clone()));
         let params =
             json!({ "name": call.name, "callId": call.id, "params": call.arguments, "token": token });
+        let work = extension.begin_work(&Registered::Tool(call.name.clone()));
         let result = extension.request("tool", &params, TimeLimit::None, &ctx.cancel).await;
+        drop(work);
         updates().remove(&token);
         let outcome = match result.map(|raw| serde_json::from_str::<ToolResult>(raw.get())) {
             Ok(Ok(ToolResult { content, details, is_error, terminate, usage })) => {
@@ -149,7 +153,8 @@ pub(super) async fn run_built_in(call: &ExtensionCall) -> Result<Value, Failure>
     call.require(match name.as_str() {
         "bash" => Grant::RunPrograms,
         "write" | "edit" => Grant::WriteFiles,
-        _ => Grant::ReadFiles,
+        "read" | "grep" | "find" | "ls" => Grant::ReadFiles,
+        _ => return Err(Failure::new(format!("extensions cannot run the built-in tool {name}"))),
     })?;
     let ctx = call.session.running_tool(&call.extension, token);
     let tools = call.session.built_in_tools();
@@ -158,8 +163,19 @@ pub(super) async fn run_built_in(call: &ExtensionCall) -> Result<Value, Failure>
         return Err(Failure::new(format!("there is no built-in tool {name}")));
     }
     let inner = ToolCall { id: format!("extension-{token}"), name, arguments: params };
-    let ToolOutcome { content, details, is_error, .. } = tools.run(inner, &ctx).await;
+    let ToolOutcome { content, details, is_error, .. } = tools.run(inner, &closed_context(call, ctx)).await;
     Ok(json!({ "content": content, "details": details, "isError": is_error }))
+}
+
+/// Closes Osier's files to a tool that runs for an extension, as they are to the extension itself.
+fn closed_context(call: &ExtensionCall, ctx: ToolContext) -> ToolContext {
+    let ExtensionCall { session, extension, .. } = call;
+    let directory = session.session.header().cwd.as_ref();
+    let FileRules { protected, mut roots, data_folder, .. } =
+        session.options.file_rules(directory, &extension.path, &extension.grants);
+    roots.push(data_folder);
+    let protected = ProtectedPaths::clone(&ctx.protected).with_closed_paths(protected, roots);
+    ToolContext { protected: Arc::new(protected), ..ctx }
 }
 
 /// Adds the tools of extensions. They replace built-in tools; among extensions, the first one that registered a name has it.

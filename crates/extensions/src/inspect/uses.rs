@@ -216,6 +216,7 @@ fn literal_property<'a>(call: &'a CallExpression<'_>, name: &str) -> Option<&'a 
     })
 }
 
+/// It has many fields because each is what was seen of one kind of use.
 #[derive(Debug, Default)]
 struct UseFinder {
     imports: Vec<(String, u32)>,
@@ -228,6 +229,10 @@ struct UseFinder {
     /// How often each name is used, and how often as `name.member`.
     references: HashMap<String, usize>,
     members: HashMap<String, Vec<String>>,
+    /// Where `x.exec` ends that is called.
+    called_exec: HashSet<u32>,
+    /// Where `require("name")` and `import("name")` are part of a use that is known.
+    known_modules: HashSet<u32>,
     /// Where `process.env` was part of a use that is known.
     known_environment: HashSet<u32>,
     /// The names of functions that require files, in addition to `require`.
@@ -270,6 +275,14 @@ impl UseFinder {
                 self.need(Grant::Network, at, format!("import of {name}"));
             }
             _ => {}
+        }
+    }
+
+    /// `require("name")` and `import("name")`. If nothing shows what is used of the module, all of it may be.
+    fn import_as_value(&mut self, name: &str, at: u32) {
+        self.import(name, at);
+        if !self.known_modules.contains(&at) {
+            self.use_all(name, at);
         }
     }
 
@@ -393,6 +406,24 @@ fn required_module<'a>(expression: &'a Expression<'_>) -> Option<&'a str> {
     }
 }
 
+/// Where the `import` or `require` of [`required_module`] begins.
+fn required_at(expression: &Expression<'_>) -> Option<u32> {
+    match expression {
+        Expression::AwaitExpression(awaited) => required_at(&awaited.argument),
+        Expression::ParenthesizedExpression(inner) => required_at(&inner.expression),
+        other => Some(oxc_span::GetSpan::span(other).start),
+    }
+}
+
+/// `import("name")` without `await`.
+fn is_promise_of_module(expression: &Expression<'_>) -> bool {
+    match expression {
+        Expression::ParenthesizedExpression(inner) => is_promise_of_module(&inner.expression),
+        Expression::ImportExpression(_) => true,
+        _ => false,
+    }
+}
+
 /// `createRequire(…)`, also of a module.
 fn creates_require(expression: &Expression<'_>) -> bool {
     let Expression::CallExpression(call) = expression else { return false };
@@ -419,14 +450,36 @@ fn is_global(expression: &Expression<'_>) -> bool {
     is_identifier(expression, "globalThis") || is_identifier(expression, "global")
 }
 
+/// Whether a pattern takes `exec` out of something, also as a parameter of a function.
+fn takes_exec(pattern: &ObjectPattern<'_>) -> bool {
+    pattern.properties.iter().any(|property| property.key.static_name().is_some_and(|name| name == "exec"))
+}
+
 /// Whether `x.exec(…)` may be `pi.exec` rather than that of a regular expression.
 fn may_run_program(call: &CallExpression<'_>, object: &Expression<'_>) -> bool {
-    let is_api = matches!(object, Expression::Identifier(name) if matches!(name.name.as_str(), "pi" | "api"));
-    let is_literal = matches!(object, Expression::RegExpLiteral(_));
-    is_api || (!is_literal && call.arguments.len() >= 2)
+    may_be_api(object) || (!is_regular_expression(object) && call.arguments.len() >= 2)
+}
+
+/// `/a/` and `RegExp.prototype`.
+fn is_regular_expression(expression: &Expression<'_>) -> bool {
+    let name = expression.as_member_expression().and_then(MemberExpression::static_property_name);
+    matches!(expression, Expression::RegExpLiteral(_)) || name == Some("prototype")
+}
+
+/// `pi` and the names that stand for it in many extensions.
+fn may_be_api(expression: &Expression<'_>) -> bool {
+    matches!(expression, Expression::Identifier(name) if matches!(name.name.as_str(), "pi" | "api"))
 }
 
 impl<'a> Visit<'a> for UseFinder {
+    /// `({ exec }) => …` may get `pi`.
+    fn visit_object_pattern(&mut self, pattern: &ObjectPattern<'a>) {
+        if takes_exec(pattern) {
+            self.need(Grant::RunPrograms, pattern.span.start, "exec");
+        }
+        walk::walk_object_pattern(self, pattern);
+    }
+
     fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
         self.functions += 1;
         walk::walk_function(self, function, flags);
@@ -475,7 +528,7 @@ impl<'a> Visit<'a> for UseFinder {
 
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
         match &import.source {
-            Expression::StringLiteral(name) => self.import(&name.value, import.span.start),
+            Expression::StringLiteral(name) => self.import_as_value(&name.value, import.span.start),
             _ => self.dynamic = self.dynamic.or(Some(import.span.start)),
         }
         walk::walk_import_expression(self, import);
@@ -489,7 +542,9 @@ impl<'a> Visit<'a> for UseFinder {
         {
             self.require_names.insert(name.name.to_string());
         }
-        match (&declarator.id, required_module(init)) {
+        let module = required_module(init).filter(|_| !is_promise_of_module(init));
+        self.known_modules.extend(module.and_then(|_| required_at(init)));
+        match (&declarator.id, module) {
             (BindingPattern::BindingIdentifier(name), Some(module)) => self.bind(&name.name, module, at),
             (BindingPattern::ObjectPattern(pattern), Some(module)) => self.use_pattern(module, pattern),
             (BindingPattern::ObjectPattern(pattern), None) => self.visit_taken_apart(init, pattern),
@@ -502,7 +557,7 @@ impl<'a> Visit<'a> for UseFinder {
         let at = call.span.start;
         if is_identifier(&call.callee, "require") {
             match call.arguments.first() {
-                Some(Argument::StringLiteral(name)) => self.import(&name.value, at),
+                Some(Argument::StringLiteral(name)) => self.import_as_value(&name.value, at),
                 _ => self.dynamic = self.dynamic.or(Some(at)),
             }
             *self.known_requires.entry("require".to_owned()).or_default() += 1;
@@ -522,8 +577,11 @@ impl<'a> Visit<'a> for UseFinder {
         }
         if let Some(member) = call.callee.as_member_expression() {
             match member.static_property_name() {
-                Some("exec") if may_run_program(call, member.object()) => {
-                    self.need(Grant::RunPrograms, at, "exec");
+                Some("exec") => {
+                    self.called_exec.insert(oxc_span::GetSpan::span(member).end);
+                    if may_run_program(call, member.object()) {
+                        self.need(Grant::RunPrograms, at, "exec");
+                    }
                 }
                 Some("registerProvider") => self.add_provider(call),
                 Some("registerFlag") => self.add_flag(call),
@@ -543,10 +601,20 @@ impl<'a> Visit<'a> for UseFinder {
         let (object, name) = (member.object(), member.static_property_name());
         let at = oxc_span::GetSpan::span(member).start;
         if let Some(module) = required_module(object) {
+            self.known_modules.extend(required_at(object));
             match name {
+                // What `then` gets is the whole module.
+                Some("then" | "catch" | "finally") if is_promise_of_module(object) => {
+                    self.use_all(module, at);
+                }
                 Some(name) => self.use_member(module, name, at),
                 None => self.use_all(module, at),
             }
+        }
+        // `const run = pi.exec` and `x.exec.bind(x)`: whether it is that of a regular expression shows only at run time.
+        let is_value = !self.called_exec.contains(&oxc_span::GetSpan::span(member).end);
+        if name == Some("exec") && is_value && !is_regular_expression(object) {
+            self.need(Grant::RunPrograms, at, "exec");
         }
         if is_identifier(object, "module") && name == Some("require") {
             self.requires_otherwise = true;
@@ -605,8 +673,11 @@ impl UseFinder {
             .iter()
             .filter_map(|property| Some(property.key.static_name()?.into_owned()))
             .collect();
-        if names.iter().any(|name| name == "exec") {
-            self.need(Grant::RunPrograms, at, "exec");
+        if object.name == "process" && (pattern.rest.is_some() || names.len() != pattern.properties.len()) {
+            self.need(Grant::Environment, at, "process");
+        }
+        if object.name == "process" && names.iter().any(|name| name == "env") {
+            self.need(Grant::Environment, at, "process env");
         }
         if pattern.rest.is_none() && names.len() == pattern.properties.len() {
             let known = self.members.entry(object.name.to_string()).or_default();

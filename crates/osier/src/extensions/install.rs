@@ -13,6 +13,10 @@ use crate::layout::sanitize_line;
 /// Installs a package, or its newest version. Returns its folder.
 pub(super) fn install(source: &PackageSource, home: &Home, scripts: bool) -> Result<PathBuf> {
     let folder = source.folder_name().map(|name| packages(home).join(name));
+    install_in(source, folder, scripts)
+}
+
+fn install_in(source: &PackageSource, folder: Option<PathBuf>, scripts: bool) -> Result<PathBuf> {
     match (source, folder) {
         (PackageSource::Npm { name, version }, Some(folder)) => {
             install_npm(name, version.as_deref(), &folder, scripts)
@@ -29,21 +33,25 @@ pub(super) fn install(source: &PackageSource, home: &Home, scripts: bool) -> Res
     }
 }
 
-/// The folder of a package, which is installed only if it is not there.
+/// The folder of a package for `-e`: that of the package that was added, if it fits, or one of its own for this source and version,
+/// in which it is installed once. The packages that were added, and other runs, keep theirs.
 pub(super) fn find_or_install(source: &PackageSource, home: &Home) -> Result<PathBuf> {
-    let folder = source.folder_name().map(|name| packages(home).join(name));
-    let installed = match (source, &folder) {
-        (PackageSource::Npm { name, version }, Some(folder)) => {
+    let folder = |name: Option<PathBuf>| name.map(|name| packages(home).join(name));
+    let (added, own) = (folder(source.folder_name()), folder(source.run_folder_name()));
+    let fits = |folder: &PathBuf, is_own: bool| match source {
+        PackageSource::Npm { name, version } => {
             let folder = folder.join("node_modules").join(name);
             let known = PackageContents::read(&folder).version;
-            (known.is_some() && (version.is_none() || *version == known)).then_some(folder)
+            (known.is_some() && (is_own || version.is_none() || *version == known)).then_some(folder)
         }
-        (PackageSource::Git { reference: None, .. }, Some(folder)) => {
-            Some(folder.clone()).filter(|folder| folder.is_dir())
+        PackageSource::Git { reference, .. } => {
+            Some(folder.clone()).filter(|folder| (is_own || reference.is_none()) && folder.is_dir())
         }
-        _ => None,
+        PackageSource::Path(_) => None,
     };
-    installed.map_or_else(|| install(source, home, false), Ok)
+    let found = added.and_then(|folder| fits(&folder, false));
+    let found = found.or_else(|| own.as_ref().and_then(|folder| fits(folder, true)));
+    found.map_or_else(|| install_in(source, own, false), Ok)
 }
 
 fn packages(home: &Home) -> PathBuf {

@@ -38,14 +38,15 @@ pub(crate) async fn run(home: Home, files: Vec<PathBuf>, events: usize) -> Resul
         times.sort_unstable();
     }
     let [handled, unhandled] = times;
-    let (resident, private) = memory_of_children();
+    let memory = memory_of_children();
     let result = json!({
         "readyMs": ready.as_secs_f64() * 1e3,
         "eventUs": microseconds(&handled, 0.5),
         "event95Us": microseconds(&handled, 0.95),
         "unhandledUs": microseconds(&unhandled, 0.5),
-        "residentKb": resident,
-        "privateKb": private,
+        "residentKb": memory.resident,
+        "privateKb": memory.private,
+        "proportionalKb": memory.proportional,
     });
     println!("{result}");
     Ok(())
@@ -56,18 +57,31 @@ fn microseconds(sorted: &[Duration], part: f64) -> f64 {
     sorted.get(at.min(sorted.len().saturating_sub(1))).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
-/// The memory of the processes that this one started, in KB: all of it, and what they share with no file.
-fn memory_of_children() -> (u64, u64) {
+/// The memory of the processes that this one started, in KB.
+struct ChildMemory {
+    resident: u64,
+    /// What they share with no file.
+    private: u64,
+    /// Their part of all pages, if the system says it: a page that two processes use counts half for each.
+    proportional: Option<u64>,
+}
+
+fn memory_of_children() -> ChildMemory {
     let own = format!("PPid:\t{}", std::process::id());
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let statuses =
-        processes.filter_map(|process| std::fs::read_to_string(process.path().join("status")).ok());
-    let children: Vec<String> = statuses.filter(|status| status.lines().any(|line| line == own)).collect();
-    let total = |name: &str| -> u64 {
-        let lines = children.iter().flat_map(|status| status.lines());
-        let values =
-            lines.filter_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
+    let children = processes.filter_map(|folder| {
+        let status = std::fs::read_to_string(folder.join("status")).ok()?;
+        let pages = std::fs::read_to_string(folder.join("smaps_rollup")).ok();
+        status.lines().any(|line| line == own).then_some((status, pages))
+    });
+    let children: Vec<(String, Option<String>)> = children.collect();
+    let value = |text: &str, name: &str| -> u64 {
+        let values = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
         values.sum()
     };
-    (total("VmRSS:"), total("RssAnon:"))
+    let total = |name: &str| -> u64 { children.iter().map(|(status, _)| value(status, name)).sum() };
+    let proportional = children.iter().map(|(_, pages)| Some(value(pages.as_ref()?, "Pss:"))).sum();
+    ChildMemory { resident: total("VmRSS:"), private: total("RssAnon:"), proportional }
 }

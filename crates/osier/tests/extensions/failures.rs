@@ -82,6 +82,9 @@ fn an_endless_loop_is_stopped_and_the_agent_goes_on() {
     let lines = folder.json(&["hello"]);
     let failed = lines.iter().find(|line| line["event"] == "session_start").unwrap();
     assert_eq!(failed["error"], "no answer within 5 s");
+    // It names the line that registered the handler.
+    let place = failed["stack"][0].as_str().unwrap();
+    assert!(place.contains("x.ts:2:"), "{place}");
     assert!(lines.iter().any(|line| line["message"] == "still here"), "the extension goes on: {lines:?}");
     assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
 }
@@ -113,4 +116,19 @@ fn is_running(pid: &str) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
     !state.is_empty() && !state.starts_with('Z')
+}
+
+#[test]
+fn a_promise_that_never_settles_is_reported_by_the_line_of_its_handler() {
+    let folder = ExtensionFolder::with(
+        "export default (pi) => {\n\n\n\tpi.on(\"session_start\", () => new Promise(() => {}));\n};\n",
+    );
+    let lines = folder.json(&["hello"]);
+    let failed = lines.iter().find(|line| line["method"] == "error").unwrap();
+    assert_eq!(
+        (&failed["event"], &failed["error"]),
+        (&json!("session_start"), &json!("no answer within 5 s"))
+    );
+    let place = failed["stack"][0].as_str().unwrap();
+    assert!(place.contains("x.ts:4:"), "{place}");
 }

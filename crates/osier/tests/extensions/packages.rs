@@ -81,6 +81,38 @@ fn a_repository_is_cloned_and_updated() {
 }
 
 #[test]
+fn another_version_for_one_run_leaves_the_added_package_alone() {
+    let folder = ExtensionFolder::new();
+    write_package(&folder);
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(args);
+        let output = command.current_dir(folder.path("package")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let notified = |args: &[&str]| {
+        let lines = folder.json_found(&[args, &["hello"]].concat());
+        let texts: Vec<String> =
+            lines.iter().filter_map(|line| Some(line["message"].as_str()?.to_owned())).collect();
+        texts
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "first"]);
+    git(&["tag", "v1"]);
+    folder.write("package/src/a.ts", &NOTIFY.replace("notify(", "notify(\"new \" + "));
+    git(&["commit", "--quiet", "-a", "-m", "second"]);
+    let source = format!("git:file://{}", folder.path("package").display());
+    assert_eq!(folder.run_found(&["extensions", "add", &source]).code, 0);
+    let first = format!("{source}@v1");
+    assert_eq!(notified(&[]), ["new from the package"]);
+    assert_eq!(notified(&["--no-extensions", "-e", &first]), ["from the package"]);
+    assert_eq!(notified(&[]), ["new from the package"]);
+    std::fs::remove_dir_all(folder.path("package")).unwrap();
+    assert_eq!(notified(&["--no-extensions", "-e", &first]), ["from the package"], "it is cloned once");
+}
+
+#[test]
 fn sources_that_cannot_be_are_refused() {
     let folder = ExtensionFolder::new();
     for source in ["npm:../x", "git:--upload-pack=touch x", "npm:-g"] {

@@ -36,6 +36,9 @@ fn the_terminal_asks_once_what_an_extension_may_do() {
     screen.quit();
     let mut screen = open(&env, &[]);
     screen.wait_for(READY);
+    // The reply comes after everything that is asked at the start.
+    screen.submit("hello there");
+    screen.wait_for("offline model");
     assert!(!screen.text().contains("Allow the extension"), "a refusal is kept");
     screen.quit();
 }

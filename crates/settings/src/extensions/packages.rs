@@ -70,6 +70,22 @@ impl PackageSource {
             PackageSource::Path(_) => None,
         }
     }
+
+    /// The folder below that of packages for runs that name this source and version with `-e`. No other source has it.
+    pub fn run_folder_name(&self) -> Option<PathBuf> {
+        let (kind, name, version) = match self {
+            PackageSource::Npm { name, version } => ("npm", name, version),
+            PackageSource::Git { url, reference } => ("git", url, reference),
+            PackageSource::Path(_) => return None,
+        };
+        let version = version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+        let escape = |c: char| match c {
+            c if c.is_ascii_alphanumeric() || c == '-' || c == '.' => c.to_string(),
+            c => format!("_{:x}_", u32::from(c)),
+        };
+        let name: String = format!("{name}{version}").chars().map(escape).collect();
+        Some(Path::new("run").join(kind).join(name))
+    }
 }
 
 fn is_npm_name(name: &str) -> bool {

@@ -70,9 +70,8 @@ fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let limit = arguments.limit.map_or(ctx.limits.found, |limit| limit.max(1) as usize);
     let mut names = String::new();
     let (mut found, mut more) = (0, false);
-    for entry in
-        walk(&resolved_path.real, arguments.hidden.unwrap_or(false)).filter(|entry| entry.depth() > 0)
-    {
+    let walk = walk(&resolved_path.real, arguments.hidden.unwrap_or(false), &ctx.protected);
+    for entry in walk.filter(|entry| entry.depth() > 0) {
         if ctx.cancel.is_cancelled() {
             return Err(ToolOutcome::cancelled());
         }

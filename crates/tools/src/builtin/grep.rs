@@ -16,6 +16,7 @@ use super::walk::{PathGlob, relative_to, walk};
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
+use crate::folder::OpenFolder;
 use crate::outcome::ToolOutcome;
 use crate::paths::{ResolvedPath, escape_name};
 use crate::size;
@@ -89,7 +90,7 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
     }
     let mut hits = GrepResults::new(arguments, ctx);
     let mut searcher = searcher(arguments);
-    for entry in walk(&resolved_path.real, arguments.hidden.unwrap_or(false)) {
+    for entry in walk(&resolved_path.real, arguments.hidden.unwrap_or(false), &ctx.protected) {
         if hits.is_done() {
             break;
         }
@@ -99,7 +100,14 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
         let wanted = wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path));
         if wanted && !shut.contains_path(entry.path()) {
             hits.begin_file(display_name(&resolved_path, &path, metadata.is_dir()));
-            if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut hits) {
+            let searched = match ctx.protected.closes_paths() {
+                false => searcher.search_path(&matcher, entry.path(), &mut hits),
+                // A link that takes the place of a folder now must not lead to closed files.
+                true => OpenFolder::open_parent(entry.path(), false)
+                    .and_then(|(folder, name)| folder.open_file(&name))
+                    .and_then(|file| searcher.search_file(&matcher, &file, &mut hits)),
+            };
+            if let Err(error) = searched {
                 hits.skipped.count(&error);
             }
         }

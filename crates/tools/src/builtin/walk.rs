@@ -11,16 +11,25 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::blocking::Result;
 use crate::outcome::ToolOutcome;
 use crate::paths::kernel_folder;
+use crate::protected_paths::ProtectedPaths;
 
 /// Larger ignore files are not read.
 const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
-/// All entries, sorted by name.
-pub(super) fn walk(root: &Path, hidden: bool) -> impl Iterator<Item = DirEntry> {
+/// All entries, sorted by name, without those that are closed.
+pub(super) fn walk(
+    root: &Path,
+    hidden: bool,
+    protected: &ProtectedPaths,
+) -> impl Iterator<Item = DirEntry> + use<> {
+    let closed = protected.closed_entries();
+    let is_open = move |entry: &DirEntry| entry.depth() == 0 || !closed.contains_path(entry.path());
     let walk = builder(root)
         .hidden(!hidden)
         .sort_by_file_name(OsStr::cmp)
-        .filter_entry(|entry| should_enter(entry.path()) && has_safe_ignore_files(entry.path()))
+        .filter_entry(move |entry| {
+            should_enter(entry.path()) && is_open(entry) && has_safe_ignore_files(entry.path())
+        })
         .build();
     // Skips a folder that cannot be read, as ripgrep does.
     walk.flatten()

@@ -158,3 +158,46 @@ async fn home_folder_and_stores_cannot_be_changed_under_any_name() {
     assert_eq!(project.read_file("home/sessions/p/own.jsonl"), b"{}");
     assert!(!project.path("home/trusted.json").exists());
 }
+
+#[tokio::test]
+async fn closed_folders_are_not_opened_and_searches_leave_them_out() {
+    let mut project = TestProject::with(&[
+        ("../home/.osier/sessions/a.jsonl", "key = 1"),
+        ("../home/.osier/extensions/x/a.txt", "key = 2"),
+        ("../home/notes.txt", "key = 3"),
+    ]);
+    project.link("soft", "../home/.osier/sessions");
+    let home = project.path("../home/.osier").canonicalize().unwrap();
+    let open = vec![home.join("extensions/x")];
+    project.ctx.protected = Arc::new(ProtectedPaths::default().with_closed_paths(vec![home], open));
+    project
+        .check(
+            [
+                ("read", json!({ "path": "soft/a.jsonl" })),
+                ("read", json!({ "path": "~/.osier/extensions/x/a.txt" })),
+                ("grep", json!({ "pattern": "key", "path": "~", "hidden": true })),
+                ("grep", json!({ "pattern": "key", "path": "soft" })),
+                ("find", json!({ "pattern": "*", "path": "~", "hidden": true })),
+                ("ls", json!({ "path": "~/.osier" })),
+                ("write", json!({ "path": "soft/new", "content": "" })),
+            ],
+            expect![[r#"
+                > read {"path":"soft/a.jsonl"}
+                error: soft/a.jsonl belongs to Osier, so this call cannot open it
+                > read {"path":"~/.osier/extensions/x/a.txt"}
+                key = 2
+                > grep {"pattern":"key","path":"~","hidden":true}
+                <base>/home/notes.txt
+                1: key = 3
+                > grep {"pattern":"key","path":"soft"}
+                error: soft belongs to Osier, so this call cannot open it
+                > find {"pattern":"*","path":"~","hidden":true}
+                <base>/home/notes.txt
+                > ls {"path":"~/.osier"}
+                error: ~/.osier belongs to Osier, so this call cannot open it
+                > write {"path":"soft/new","content":""}
+                error: soft/new belongs to Osier, so this call cannot open it
+            "#]],
+        )
+        .await;
+}

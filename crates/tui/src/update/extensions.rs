@@ -3,7 +3,7 @@
 use osier_protocol::{ExtensionEvent, NotifyType, one_line, sanitize};
 
 use crate::extension_editor;
-use crate::extension_ui::{WorkingLook, can_be_shortcut};
+use crate::extension_ui::{WorkingLook, can_be_shortcut, is_own_key};
 use crate::key::Key;
 use crate::msg::Action;
 use crate::overlay::OverlayEvent;
@@ -107,7 +107,13 @@ fn print_load_failure(path: &str, error: &str) -> Action {
 fn set_shortcut(state: &mut UiState, name: &str, removed: bool) {
     match Key::parse(&name.to_lowercase().replace("pageup", "pageUp").replace("pagedown", "pageDown")) {
         Some(key) if removed => state.extensions.shortcuts.retain(|known| *known != key),
-        Some(key) if can_be_shortcut(key) => state.extensions.shortcuts.push(key),
+        Some(key) if can_be_shortcut(key) => {
+            if is_own_key(key) {
+                let text = format!("a shortcut of an extension takes the place of the key {key}");
+                show_notice(state, &one_line(&text, MAX_TEXT));
+            }
+            state.extensions.shortcuts.push(key);
+        }
         _ => show_error(state, &one_line(&format!("an extension cannot use the shortcut {name}"), MAX_TEXT)),
     }
 }

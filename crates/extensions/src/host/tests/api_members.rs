@@ -291,3 +291,37 @@ async fn an_extension_has_settings_of_its_own() {
     let expected = serde_json::json!(["dark", true, [], null, "light", { "theme": "light" }, "undefined"]);
     assert_eq!(value, expected);
 }
+
+#[tokio::test]
+async fn half_of_a_surrogate_pair_is_no_obstacle_anywhere() {
+    let source = "export default (pi) => { const half = '😀'.slice(0, 1);
+        pi.registerTool({ name: 'own', description: half, parameters: { type: 'object' }, execute: async () => ({ content: [{ type: 'text', text: `got ${half}` }], details: { [half]: half } }) });
+        pi.registerCommand('show', { handler: (text, ctx) => { pi.appendEntry('x', { half, both: '😀' }); ctx.ui.setStatus(half, half); ctx.ui.notify(`shown ${half} \\\\ud83d`); } });
+        pi.registerCommand('fail', { handler: async () => { await null; throw new Error(`no ${half}`); } }); };";
+    let call = ScriptedTurn::new().call("call-1", "own", &serde_json::json!({}));
+    let mut session = TestSession::new(&[source], [call, ScriptedTurn::reply("ok")]).await;
+    session.send("/show").await;
+    assert_eq!(session.notified().await, "shown \u{fffd} \\ud83d");
+    session.send("/fail").await;
+    assert_eq!(session.failed().await, ("command".to_owned(), "no \u{fffd}".to_owned()));
+    session.turn("go").await;
+    assert_eq!(session.request_texts().last().unwrap(), "got \u{fffd}");
+    let entries = session.entries().await;
+    let entry = entries.iter().find(|entry| entry["customType"] == "x").unwrap();
+    assert_eq!(entry["data"], serde_json::json!({ "half": "\u{fffd}", "both": "😀" }));
+}
+
+#[tokio::test]
+async fn messages_for_the_next_turn_keep_their_order_and_are_stored_at_the_end() {
+    let source = "export default (pi) => pi.on('tool_call', () => { \
+        for (let number = 0; number < 20; number += 1) \
+            pi.sendMessage({ customType: 'later', content: `later ${number}`, display: true }, { deliverAs: 'nextTurn' }); });";
+    let call = ScriptedTurn::new().call("call-1", "ls", &serde_json::json!({ "path": "." }));
+    let mut session = TestSession::new(&[source], [call, ScriptedTurn::reply("done")]).await;
+    session.turn("look").await;
+    session.engine.close(std::time::Duration::from_secs(60)).await;
+    let entries = session.entries().await;
+    let stored: Vec<&str> = entries.iter().filter_map(|entry| entry["content"].as_str()).collect();
+    let expected: Vec<String> = (0..20).map(|number| format!("later {number}")).collect();
+    assert_eq!(stored, expected);
+}

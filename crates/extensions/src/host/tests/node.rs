@@ -204,17 +204,20 @@ async fn a_server_is_asked_with_fetch() {
 #[tokio::test]
 async fn a_program_is_stopped_with_what_it_started() {
     let text = returned(
-        "",
-        "const slow = await pi.exec('/bin/sh', ['-c', 'echo first; sleep 1000; echo last'], { timeout: 300 });\n\
-         const stop = new AbortController(); stop.abort();\n\
-         const aborted = await pi.exec('/bin/sh', ['-c', 'sleep 1000; echo last'], { signal: stop.signal });\n\
+        "import fs from 'node:fs';",
+        "const slow = await pi.exec('/bin/sh', ['-c', 'sleep 1000; echo last'], { timeout: 50 });\n\
+         const stop = new AbortController();\n\
+         const stopped = pi.exec('/bin/sh', ['-c', 'echo first; touch started; sleep 1000; echo last'], { signal: stop.signal, cwd: ctx.cwd });\n\
+         while (!fs.existsSync('started')) await new Promise((done) => setTimeout(done, 5));\n\
+         stop.abort();\n\
+         const aborted = await stopped;\n\
          const long = await pi.exec('/bin/sh', ['-c', 'echo 12345; exit 3'], { maxBuffer: 2, timeout: 1e300 });\n\
          const missing = await pi.exec('/no/such/program', []);\n\
          return [slow.stdout, slow.killed, aborted.stdout, aborted.killed, long, missing.code, missing.killed];",
     )
     .await;
     let long = r#"{"stdout":"12","stderr":"","code":3,"killed":false,"truncated":true}"#;
-    assert_eq!(text, format!(r#"["first\n",true,"",true,{long},1,false]"#));
+    assert_eq!(text, format!(r#"["",true,"first\n",true,{long},1,false]"#));
 }
 
 #[tokio::test]
@@ -278,4 +281,62 @@ async fn a_module_that_waited_for_another_one_can_be_imported_again() {
     let mut session = TestSession::with_files(&[folder.path().join("main.ts")], []).await;
     session.send("/run").await;
     assert_eq!(session.notified().await, "middle late, lazy middle late");
+}
+
+#[tokio::test]
+async fn half_of_a_surrogate_pair_becomes_a_replacement_character() {
+    let text = returned(
+        "import fs from 'node:fs'; import { join } from 'node:path'; import os from 'node:os'; import { createHash } from 'node:crypto'; import { spawn, spawnSync } from 'node:child_process';",
+        "const half = 'a😀b'.slice(0, 2);\n\
+         const folder = fs.mkdtempSync(join(os.tmpdir(), 'osier-test-'));\n\
+         const child = spawn('cat');\n\
+         child.stdin.end(half);\n\
+         const [piped] = await new Promise((done) => child.stdout.once('data', (data) => done([String(data)])));\n\
+         try {\n\
+           const file = join(folder, 'x');\n\
+           fs.writeFileSync(file, half);\n\
+           fs.appendFileSync(file, half);\n\
+           return [fs.readFileSync(file, 'utf8'), Buffer.from(half).toString('hex'), new TextEncoder().encode(half).length,\n\
+             createHash('sha1').update(half).digest('hex') === createHash('sha1').update('a\\ufffd').digest('hex'),\n\
+             spawnSync('cat', { input: half, encoding: 'utf8' }).stdout, piped];\n\
+         } finally { fs.rmSync(folder, { recursive: true, force: true }); }",
+    )
+    .await;
+    let half = "a\u{fffd}";
+    let parts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(parts[0], format!("{half}{half}"), "{text}");
+    assert_eq!((&parts[1], &parts[2], &parts[3]), (&"61efbfbd".into(), &4.into(), &true.into()), "{text}");
+    assert_eq!((&parts[4], &parts[5]), (&half.into(), &half.into()), "{text}");
+}
+
+#[tokio::test]
+async fn nothing_is_lost_of_much_input_for_a_program() {
+    let text = returned(
+        "import { spawn } from 'node:child_process';",
+        "const child = spawn('sh', ['-c', 'cat | wc -l']);\n\
+         let full = 0;\n\
+         for (let line = 0; line < 6000; line += 1) if (!child.stdin.write(`line ${line} ${'x'.repeat(40)}\\n`)) full += 1;\n\
+         const drained = new Promise((done) => child.stdin.once('drain', done));\n\
+         child.stdin.end('last\\n');\n\
+         const [count] = await new Promise((done) => child.stdout.once('data', (data) => done([String(data).trim()])));\n\
+         await drained;\n\
+         return [count, full > 0];",
+    )
+    .await;
+    assert_eq!(text, r#"["6001",true]"#);
+}
+
+#[tokio::test]
+async fn input_for_a_program_that_closed_it_does_not_wait() {
+    let text = returned(
+        "import { spawn } from 'node:child_process';",
+        "const child = spawn('sh', ['-c', 'exec 0<&-; echo closed; sleep 1000']);\n\
+         await new Promise((done) => child.stdout.once('data', done));\n\
+         for (let chunk = 0; chunk < 5; chunk += 1) child.stdin.write('x'.repeat(200_000));\n\
+         await new Promise((done) => child.stdin.end(done));\n\
+         child.kill();\n\
+         return 'done';",
+    )
+    .await;
+    assert_eq!(text, r#""done""#);
 }

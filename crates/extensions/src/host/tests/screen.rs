@@ -170,6 +170,8 @@ async fn an_editor_of_an_extension_edits_submits_and_leaves_keys() {
 #[tokio::test]
 async fn the_text_of_the_editor_comes_from_the_terminal() {
     let mut session = TestSession::in_terminal(&[EDITOR], []).await;
+    session.extensions().all()[0].time_limits.lock().unwrap().editor_text =
+        std::time::Duration::from_secs(60);
     let client = session.client.clone();
     let read = tokio::spawn(async move { client.send(ClientCommand::prompt("/read")).await });
     let request = session
@@ -327,4 +329,21 @@ async fn an_extension_draws_calls_of_other_tools() {
     assert_eq!(text(&session.render(call("read"), false).await.call), "reading a");
     assert_eq!(session.render(call("ls"), false).await, RenderedLines::default(), "it has no result yet");
     assert_eq!(session.render(call("bash"), false).await, RenderedLines::default());
+}
+
+#[tokio::test]
+async fn a_shortcut_belongs_to_the_last_extension_that_runs() {
+    let shortcut = |text: &str| {
+        format!(
+            "export default (pi) => pi.registerShortcut('ctrl+t', {{ handler: (ctx) => ctx.ui.notify('{text}') }});"
+        )
+    };
+    let (first, second) = (shortcut("first"), shortcut("second"));
+    let mut session = TestSession::in_terminal(&[&first, &second], []).await;
+    let press = || ExtensionInput::Shortcut { key: "ctrl+t".to_owned() };
+    session.input(press()).await;
+    assert_eq!(session.notified().await, "second");
+    session.extensions().all()[1].set_state(crate::host::extension::ExtensionState::Disabled);
+    session.input(press()).await;
+    assert_eq!(session.notified().await, "first");
 }

@@ -1,6 +1,9 @@
 //! Extensions that need Node, in a real `node` process. Where `OSIER_NO_NODE` is set, these tests are not run.
 
-use osier_protocol::CommandReply;
+use std::time::Duration;
+
+use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{Client, ClientCommand, CommandReply};
 
 use super::TestSession;
 
@@ -9,6 +12,11 @@ const IMPORT: &str = "import http from 'node:http'; export const used = http;\n"
 
 /// A session with an extension that runs in Node, unless the tests shall do without Node.
 async fn in_node(source: &str) -> Option<TestSession> {
+    in_node_with(source, []).await
+}
+
+/// Like `in_node`, with replies of the model.
+async fn in_node_with(source: &str, turns: impl IntoIterator<Item = ScriptedTurn>) -> Option<TestSession> {
     if std::env::var_os("OSIER_NO_NODE").is_some() {
         eprintln!("NOT RUN: OSIER_NO_NODE is set");
         return None;
@@ -16,7 +24,7 @@ async fn in_node(source: &str) -> Option<TestSession> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_installed = std::env::split_paths(&path).any(|folder| folder.join("node").is_file());
     assert!(is_installed, "install Node 20.6 or later, or set OSIER_NO_NODE=1");
-    Some(TestSession::new(&[&format!("{IMPORT}{source}")], []).await)
+    Some(TestSession::new(&[&format!("{IMPORT}{source}")], turns).await)
 }
 
 #[tokio::test]
@@ -143,4 +151,91 @@ async fn programs_of_an_extension_in_node_end_with_it() {
     while is_running() {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn half_of_a_surrogate_pair_does_not_end_node() {
+    let source = "export default (pi: any) => { const half = '😀'.slice(0, 1);
+        pi.registerCommand('fail', { handler: async () => { throw new Error(`no ${half}`); } });
+        pi.registerCommand('show', { handler: (_: string, ctx: any) => { console.log(`log ${half}`); ctx.ui.notify(`shown ${half} \\\\ud83d`); } }); };";
+    let Some(mut session) = in_node(source).await else { return };
+    session.logged().await;
+    session.send("/fail").await;
+    assert_eq!(session.failed().await, ("command".to_owned(), "no \u{fffd}".to_owned()));
+    session.send("/show").await;
+    assert_eq!(session.logged().await, "log \u{fffd}");
+    assert_eq!(session.notified().await, "shown \u{fffd} \\ud83d");
+}
+
+/// Short times for what does not answer, so that the test need not wait for long.
+fn shorten_times(session: &TestSession) {
+    let extensions = session.extensions();
+    let mut limits = extensions.all()[0].time_limits.lock().unwrap();
+    limits.grace = Duration::from_millis(50);
+    limits.liveness = Duration::from_millis(50);
+    limits.canceled = Duration::from_millis(50);
+}
+
+#[tokio::test]
+async fn code_in_node_may_wait_for_a_program() {
+    let source = "import { spawnSync } from 'node:child_process';
+        export default (pi: any) => pi.registerCommand('wait', { handler: (_: string, ctx: any) => {
+            ctx.ui.notify('waits');
+            ctx.ui.notify(`ended with ${spawnSync('sh', ['-c', 'while [ ! -e go ]; do sleep 0.05; done'], { cwd: ctx.cwd }).status}`); } });";
+    let Some(mut session) = in_node(source).await else { return };
+    shorten_times(&session);
+    let client = session.client.clone();
+    let running = tokio::spawn(async move { client.send(ClientCommand::prompt("/wait")).await });
+    assert_eq!(session.notified().await, "waits");
+    let extensions = session.extensions();
+    // It was asked several times whether it is stuck.
+    while !extensions.all()[0].is_silent() {
+        tokio::task::yield_now().await;
+    }
+    std::fs::write(session.folder().join("go"), "").unwrap();
+    assert_eq!(session.notified().await, "ended with 0");
+    running.await.unwrap().unwrap();
+    assert_eq!(extensions.all()[0].kills(), 0);
+}
+
+#[tokio::test]
+async fn a_loop_in_node_ends_with_its_cancellation_or_after_a_long_time() {
+    let source = "export default (pi: any) => pi.registerTool({ name: 'own', description: 'd', parameters: { type: 'object' },
+        execute: async (_id: string, _params: any, _signal: any, _update: any, ctx: any) => { ctx.ui.notify('loops'); for (;;) {} } });";
+    for is_canceled in [true, false] {
+        let call = ScriptedTurn::new().call("call-1", "own", &serde_json::json!({}));
+        let turns = [call, ScriptedTurn::reply("done")];
+        let Some(mut session) = in_node_with(source, turns).await else { return };
+        shorten_times(&session);
+        session.send("go").await;
+        assert_eq!(session.notified().await, "loops");
+        let extensions = session.extensions();
+        match is_canceled {
+            true => drop(session.client_send(ClientCommand::Cancel).await),
+            false => extensions.all()[0].time_limits.lock().unwrap().node_silence = Duration::ZERO,
+        }
+        let (event, error, stack) =
+            tokio::time::timeout(Duration::from_secs(60), session.failed_at()).await.unwrap();
+        assert!(event == "process" && error.starts_with("its code did not end"), "{event}: {error}");
+        // Nobody waits for a call that was canceled.
+        assert!(is_canceled || stack[0].contains("extension0.ts:2:"), "{stack:?}");
+        assert_eq!(extensions.all()[0].kills(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_handler_in_node_that_never_answers_is_reported_and_one_frame_can_be_too_large() {
+    let source = "export default (pi: any) => {
+        pi.on('agent_start', () => new Promise(() => {}));
+        pi.registerCommand('big', { handler: (_: string, ctx: any) => ctx.ui.notify('x'.repeat(70 * 2 ** 20)) }); };";
+    let Some(mut session) = in_node(source).await else { return };
+    session.extensions().all()[0].time_limits.lock().unwrap().notification = Duration::from_millis(50);
+    session.send("hello").await;
+    let (event, error, stack) = session.failed_at().await;
+    assert!(event == "agent_start" && error.starts_with("no answer within"), "{event}: {error}");
+    assert!(stack[0].contains("extension0.ts:3:"), "{stack:?}");
+    session.send("/big").await;
+    let (event, error, stack) = session.failed_at().await;
+    assert!(event == "process" && error.contains("a frame is longer than"), "{event}: {error}");
+    assert!(stack[0].contains("extension0.ts:4:"), "{stack:?}");
 }

@@ -205,6 +205,19 @@ fn shortcuts_run_but_cannot_take_keys_of_the_editor() {
     }
 }
 
+#[test]
+fn a_shortcut_in_the_place_of_a_key_of_osier_is_reported() {
+    let shortcut =
+        |key: &str| ExtensionEvent::SetShortcut { key: key.to_owned(), description: None, removed: false };
+    for (key, is_own) in [("alt+t", true), ("ctrl+r", true), ("home", true), ("f5", false), ("alt+q", false)]
+    {
+        let mut harness = Harness::new(80, 18);
+        show(&mut harness, shortcut(key));
+        let text = format!("takes the place of the key {key}");
+        assert_eq!(harness.text().contains(&text), is_own, "{key}: {}", harness.text());
+    }
+}
+
 fn float(row: usize, column: usize, width: usize) -> FloatPlace {
     FloatPlace { row, column, width, order: 1, hidden: false, focused: true }
 }
