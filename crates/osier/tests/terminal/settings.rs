@@ -34,9 +34,10 @@ fn settings_choose_the_tree_filter_and_disable_the_summary_question() {
     screen.wait_for("user: \"hello\"");
     assert!(!screen.text().contains("assistant:"), "{}", screen.text());
     screen.press("\r");
-    screen.wait_for("> hello");
+    screen.wait_until("the move", |text| text.contains("Moved from") && text.contains("> hello"));
     assert!(!screen.text().contains("Summarize the branch"), "{}", screen.text());
     screen.press("\x03");
+    screen.wait_gone("> hello");
     screen.quit();
 }
 
