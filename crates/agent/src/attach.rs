@@ -64,6 +64,7 @@ impl AgentContext {
         let attached = AttachedState {
             running,
             turn_running: agent_state.turn_running,
+            turn_started: agent_state.turn_started,
             last_turn: agent_state.last_turn.clone(),
             open_questions: agent_state.questions.list(),
             queue: agent_state.prompts.queue().clone(),

@@ -10,6 +10,7 @@ use osier_store::StoreError;
 use osier_tools::ToolSpec;
 use osier_tools::approvals::{ApprovalMode, Approvals};
 use osier_tree::scan::RawJson;
+use osier_tree::time::Millis;
 use osier_tree::{EntryDraft, Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -48,6 +49,8 @@ pub(crate) struct AgentContext {
 #[derive(Debug, Default)]
 pub(crate) struct AgentState {
     pub(crate) turn_running: bool,
+    /// When it started.
+    pub(crate) turn_started: Option<Millis>,
     /// Canceled with the turn that runs.
     pub(crate) cancel_turn: CancellationToken,
     pub(crate) last_turn: Option<EndedTurn>,

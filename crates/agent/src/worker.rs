@@ -415,6 +415,7 @@ impl WorkerLoop {
         {
             let mut agent_state = self.agent.state();
             agent_state.turn_running = true;
+            agent_state.turn_started = Some(self.agent.timestamp());
             agent_state.cancel_turn = cancel.clone();
         }
         let span = tracing::error_span!("turn", session = self.agent.session.id());
@@ -481,6 +482,7 @@ impl WorkerLoop {
         let has_queued = {
             let mut agent_state = self.agent.state();
             agent_state.turn_running = false;
+            agent_state.turn_started = None;
             agent_state.cancel_turn = CancellationToken::new();
             if ended.started {
                 let revision = self.agent.session.state().version.entries;

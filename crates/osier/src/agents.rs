@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use osier_engine::AgentDefinition;
 
+use osier_settings::names::agent_problems;
+
 use crate::home::Home;
 use crate::layout::{pad_right, sanitize_line, width};
 use crate::output_writer::{OutputWriter, TextStyle, notice};
@@ -30,6 +32,13 @@ pub(crate) fn run(args: &Args, home: &Home) -> Result<ExitCode> {
     for problem in problems {
         let path = home.display_path(&problem.path);
         notice(&sanitize_line(&format!("osier: {path}: {}", problem.message)));
+    }
+    for agent in &agents {
+        for problem in agent_problems(agent, home) {
+            let path =
+                agent.path.as_deref().map_or_else(|| agent.name.clone(), |path| home.display_path(path));
+            notice(&sanitize_line(&format!("osier: {path}: {problem}")));
+        }
     }
     let mut out = OutputWriter::new();
     if args.json {

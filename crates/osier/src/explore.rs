@@ -130,7 +130,7 @@ enum ExploreAction {
     },
     /// Remove the copies of an explore, or of one try; the branches stay
     #[command(
-        after_help = "Examples:\n  osier explore remove 1a2b3c4d\n  osier explore remove 1a2b3c4d 1\n\nPrints nothing."
+        after_help = "Examples:\n  osier explore remove 1a2b3c4d\n  osier explore remove 1a2b3c4d 1\n\nSays on standard error what was removed."
     )]
     Remove {
         explore: String,
@@ -226,11 +226,17 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             out.finish()
         }
         Some(ExploreAction::Remove { explore, number, force }) => {
-            if home.engine.remove_orphaned_explore(&find(&home, &explore)?, number).await? {
-                return Ok(ExitCode::SUCCESS);
+            let stored = find(&home, &explore)?;
+            if !home.engine.remove_orphaned_explore(&stored, number).await? {
+                let (explore, one_shot) = open(&home, &explore, &SummaryModel::Unused).await?;
+                send(&one_shot, ExploreCommand::Remove { explore: Some(explore), number, force }).await?;
             }
-            let (explore, one_shot) = open(&home, &explore, &SummaryModel::Unused).await?;
-            send(&one_shot, ExploreCommand::Remove { explore: Some(explore), number, force }).await?;
+            notice(&match number {
+                Some(number) => {
+                    format!("Removed the copy of try {number} of explore {}; its branch stays", stored.id)
+                }
+                None => format!("Removed the copies of explore {}; the branches stay", stored.id),
+            });
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -378,11 +384,13 @@ async fn start(args: Args, home: Home) -> Result<ExitCode> {
     let code = out.finish()?;
     if !args.json {
         let id = &report.id;
-        let compare = match report.tries.len() {
-            1 => String::new(),
-            _ => format!("osier explore compare {id} 1 2 · "),
+        let useful = report.useful_tries();
+        let compare = match useful[..] {
+            [first, second, ..] => format!("osier explore compare {id} {first} {second} · "),
+            _ => String::new(),
         };
-        notice(&format!("{compare}osier explore keep {id} 1 · osier explore remove {id}"));
+        let keep = useful.first().map(|first| format!("osier explore keep {id} {first} · "));
+        notice(&format!("{compare}{}osier explore remove {id}", keep.unwrap_or_default()));
     }
     Ok(match signal {
         Some(signal) => ExitCode::from(signal.exit_code()),

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use futures_core::Stream;
+use osier_tree::time::Millis;
 use osier_tree::{EntryId, ReplyDelta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub struct AttachedState {
     /// Replies that are being written.
     pub drafts: Vec<OpenReply>,
     pub turn_running: bool,
+    /// When the turn that runs started, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_started: Option<Millis>,
     /// The last turn that this agent has ended. A client whose position is before its end has missed that turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<EndedTurn>,

@@ -83,6 +83,9 @@ pub struct ExploreReport {
     pub prompt: String,
     /// Where the tries start; `None` is before the first entry.
     pub start_id: Option<EntryId>,
+    /// When it started, in milliseconds since 1970, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<i64>,
     pub tries: Vec<TryReport>,
     /// The try that was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -325,6 +328,12 @@ impl ExploreReport {
         self.tries.iter().map(|one| one.row(self.kept == Some(one.number))).collect()
     }
 
+    /// The numbers of the tries that completed or changed files.
+    pub fn useful_tries(&self) -> Vec<u32> {
+        let is_useful = |one: &&TryReport| one.status == TryStatus::Completed || one.files_changed > 0;
+        self.tries.iter().filter(is_useful).map(|one| one.number).collect()
+    }
+
     /// Where the tries work, in a few words.
     pub fn place_note(&self) -> String {
         let has_copies = self.tries.iter().any(|one| one.folder.is_some());
@@ -366,7 +375,10 @@ impl KeptTry {
         if !self.conflicts.is_empty() {
             let head = format!("Try {number} conflicts with your changes; nothing changed:");
             let conflict = |conflict: &MergeConflict| format!("  {}  {}", conflict.path, conflict.reason);
-            return [head].into_iter().chain(self.conflicts.iter().map(conflict)).collect();
+            let next =
+                "Undo your changes to these files, or take them from the copy of the try by hand".to_owned();
+            let next = next + &format!("; then keep try {number} again");
+            return [head].into_iter().chain(self.conflicts.iter().map(conflict)).chain([next]).collect();
         }
         if !self.kept {
             return vec![format!("An extension refused to keep try {number}; nothing changed")];

@@ -1,5 +1,6 @@
 //! Checks the names of tools, models and themes in settings and options, and suggests similar ones.
 
+use osier_engine::AgentDefinition;
 use osier_tools::{ToolSet, Toolbox};
 use osier_tree::projection::preview::sanitize_line;
 use toml_edit::Value;
@@ -22,6 +23,22 @@ pub fn unknown_tool(unknown: &[String]) -> String {
     let near = unknown.iter().find_map(|word| closest_name(word, &known));
     let meant = near.map_or_else(|| "the".to_owned(), |near| format!("did you mean {near}? The"));
     format!("no tool {}; {meant} tools are {}", sanitize_line(&unknown.join(", ")), known.join(", "))
+}
+
+/// What an agent names that does not exist, or that it cannot use.
+pub fn agent_problems(agent: &AgentDefinition, home: &Home) -> Vec<String> {
+    let known = tool_names();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let unknown = agent.tools.iter().flatten().filter(|tool| !known.contains(&tool.as_str()));
+    let tools = unknown.map(|tool| {
+        let near = closest_name(tool, &known).map(|near| format!("did you mean {near}? "));
+        format!("no tool {tool} is built in; {}only an extension can add it", near.unwrap_or_default())
+    });
+    let model = agent.model.as_ref().and_then(|model| {
+        let problem = home.model_catalog().usable_model(model).err()?;
+        Some(format!("cannot use the model {model}: {problem}"))
+    });
+    tools.chain(model).collect()
 }
 
 fn tool_names() -> Vec<String> {

@@ -578,6 +578,8 @@ impl App {
         self.events = attached.events.fuse().boxed();
         self.rejoin_at = None;
         self.state.reply = StreamedReply::default();
+        // The path is drawn first. Whether a turn runs decides how calls without a result are drawn.
+        self.state.activity.turn_running = joined.turn_running;
         // What extensions show is known before the conversation is drawn.
         let running = attached.state.running.into_iter().map(|event| QueuedWork::Msg(Msg::Event(event)));
         let mut ready: Vec<QueuedWork> = running.collect();

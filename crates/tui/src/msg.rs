@@ -7,6 +7,7 @@ use osier_protocol::outline::OutlineFilter;
 use osier_protocol::query::{PathAnswer, PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::search_query::MessageHit;
 use osier_protocol::subagents::TaskPanel;
+use osier_protocol::time::Millis;
 use osier_protocol::{
     Card, ClientCommand, ClientEvent, CommandReply, EntryId, EntryLine, ForkPosition, Image, MoveReason,
     OpenQuestion, OpenReply, Prompt, PromptQueue, SessionRef, TreeSnapshot,
@@ -72,6 +73,8 @@ pub enum Msg {
 #[derive(Debug, Default)]
 pub struct JoinedSession {
     pub turn_running: bool,
+    /// When the turn that runs started.
+    pub turn_started: Option<Millis>,
     pub drafts: Vec<OpenReply>,
     pub open_questions: Vec<OpenQuestion>,
     pub queue: PromptQueue,
@@ -136,6 +139,8 @@ pub struct PathTail {
     pub notice: Option<String>,
     /// The number of entries in the log when the path was read. Events report later ones.
     pub log_entries: usize,
+    /// How many tries of prompts the session has, if the path is empty.
+    pub tries: usize,
 }
 
 impl PathTail {
@@ -145,6 +150,7 @@ impl PathTail {
             hidden_entries: path.hidden_entries,
             notice,
             log_entries: path.position.entries,
+            tries: 0,
         }
     }
 }
@@ -159,7 +165,8 @@ pub enum CommandPurpose {
     Answer,
     Navigate,
     Graft,
-    Explore,
+    /// With the typed text that starts tries. It returns to the editor if they are refused.
+    Explore(Option<String>),
     Undo,
     Redo,
     Compact,

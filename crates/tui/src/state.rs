@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use osier_protocol::query::{PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::subagents::TaskPanel;
+use osier_protocol::time::Millis;
 use osier_protocol::{EntryId, ExploreReport, ExtensionInput, SummarySubject, TokenCount};
 
 use crate::clock::LocalClock;
@@ -73,14 +74,18 @@ pub enum DoubleEscape {
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
     pub turn_running: bool,
-    /// When it started, in the time of `UiState::now`.
+    /// When it started, or when the interface joined it, in the time of `UiState::now`.
     pub started: u64,
+    /// How long it had been going on before, in milliseconds.
+    pub passed_before: u64,
     /// Running tool calls with their output.
     pub tools: Vec<(String, String)>,
     /// The tasks of sub-agents, each with the call that delegated it.
     pub tasks: Vec<(String, TaskPanel)>,
     /// The tries of a prompt that run now.
     pub explore: Option<ExploreReport>,
+    /// A try is being kept, so the next move is part of that.
+    pub keeps_try: bool,
     /// A running command of the user with its output.
     pub user_command: Option<(String, String)>,
     /// A summary in progress: what it summarizes, and its text so far.
@@ -95,6 +100,26 @@ pub struct Activity {
 impl Activity {
     pub fn is_active(&self) -> bool {
         self.turn_running || self.user_command.is_some() || self.summary.is_some() || self.explore.is_some()
+    }
+
+    /// Tries run, and nothing else does.
+    pub(crate) fn is_only_exploring(&self) -> bool {
+        let others = self.turn_running || self.user_command.is_some() || self.summary.is_some();
+        self.explore.is_some() && !others
+    }
+
+    /// How long the work has been going on, in milliseconds: `now` in the time of `UiState::now`, and as the time of day.
+    pub(crate) fn elapsed(&self, now: u64, time: Millis) -> u64 {
+        let explore_start = self.explore.as_ref().and_then(|report| report.started_at);
+        match explore_start.filter(|_| self.is_only_exploring()) {
+            Some(started) => time.saturating_sub(started).max(0).unsigned_abs(),
+            None => now.saturating_sub(self.started) + self.passed_before,
+        }
+    }
+
+    /// Work starts now.
+    pub(crate) fn start(&mut self, now: u64) {
+        (self.started, self.passed_before) = (now, 0);
     }
 }
 

@@ -108,12 +108,13 @@ pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
     if !activity.is_active() || look.hidden {
         return None;
     }
-    let passed = state.now.saturating_sub(activity.started);
+    let passed = activity.elapsed(state.now, state.clock.now);
     let doing = match () {
         () if !activity.open_questions.is_empty() => "waiting for your answer".to_owned(),
         () if activity.stopping => "stopping".to_owned(),
         () if activity.retrying.is_some() => activity.retrying.clone().unwrap_or_default(),
         () if activity.summary.is_some() => "summarizing".to_owned(),
+        () if activity.is_only_exploring() => "exploring".to_owned(),
         () if !activity.turn_running => "running your command".to_owned(),
         () if look.message.is_some() => look.message.clone().unwrap_or_default(),
         () if !state.transcript.pending_calls().is_empty() => "running tools".to_owned(),

@@ -59,6 +59,8 @@ pub(crate) struct Transcript {
     pending_batches: Vec<EntryLine>,
     /// The calls whose tasks are drawn. Their results say the same.
     drawn_batches: Vec<String>,
+    /// The last calls were drawn as interrupted, with their tasks.
+    has_interrupted_tasks: bool,
 }
 
 impl Transcript {
@@ -124,9 +126,15 @@ impl Transcript {
     /// Draws the pending calls as interrupted.
     pub(crate) fn settle_pending(&mut self) -> Vec<Piece> {
         let batches = std::mem::take(&mut self.pending_batches);
+        self.has_interrupted_tasks = !batches.is_empty();
         batches.iter().filter_map(batch_of).for_each(|batch| self.replace_call(batch));
         let calls = std::mem::take(&mut self.pending_calls).into_iter().map(Piece::interrupted);
         batches.into_iter().map(Piece::entry).chain(calls).collect()
+    }
+
+    /// Whether the tasks at the end were drawn as interrupted. A turn that continues them needs the calls again.
+    pub(crate) fn has_interrupted_tasks(&self) -> bool {
+        self.has_interrupted_tasks
     }
 
     /// The calls without a result.

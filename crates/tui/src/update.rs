@@ -206,6 +206,7 @@ fn clean_paste(text: &str) -> String {
 fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     let JoinedSession {
         turn_running: running,
+        turn_started: started,
         tasks,
         drafts,
         open_questions: asked,
@@ -233,6 +234,8 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     state.extensions.floats.clear();
     state.tree_request = None;
     state.activity.started = state.now;
+    state.activity.passed_before =
+        started.map_or(0, |started| state.clock.now.saturating_sub(started).max(0).unsigned_abs());
     state.editor.pastes = Pastes::new(pastes);
     state.editor.images = PastedImages::new(images);
     let prompt = prompt.iter().map(|text| state.editor.pastes.fold(text)).collect();
@@ -298,6 +301,14 @@ fn restore_prompt(state: &mut UiState, text: &str, images: Vec<Image>) {
 fn show_path(state: &mut UiState, path: &PathTail) -> Vec<Action> {
     state.shown_entries = path.log_entries;
     let head = match path.hidden_entries {
+        0 if path.lines.is_empty() && path.tries > 0 => {
+            let tries = if path.tries == 1 { "1 try".to_owned() } else { format!("{} tries", path.tries) };
+            let text = format!("No messages here yet, but {tries} of a prompt on other branches; ");
+            vec![Line::styled(
+                ColorRole::Dim,
+                &format!("{text}/explore shows them, /tree shows their messages"),
+            )]
+        }
         0 if path.lines.is_empty() => {
             state.config.welcome.iter().map(|line| Line::with_keys(ColorRole::Dim, line)).collect()
         }
@@ -479,6 +490,11 @@ fn show_explore_reply(state: &mut UiState, reply: ExploreReply, mut actions: Vec
             if let Some(first) = kept.lines().first() {
                 lines[0] = Line::styled(role, first);
             }
+            if kept.kept && !kept.files.is_empty() {
+                let text =
+                    "  To take the changes back, keep another try; undo only moves in the conversation";
+                lines.push(Line::styled(ColorRole::Dim, text));
+            }
             lines
         }
         ExploreReply::Ranked(ranking) => {
@@ -506,6 +522,9 @@ fn handle_reply(
         && let Some(answered) = state.unanswered.iter().position(|unanswered| unanswered == text)
     {
         state.unanswered.remove(answered);
+    }
+    if matches!(purpose, CommandPurpose::Explore(_)) {
+        state.activity.keeps_try = false;
     }
     let actions = notify_overlays(state, &OverlayEvent::Replied(purpose, &reply));
     match (purpose, reply) {
@@ -543,7 +562,11 @@ fn handle_reply(
             state.overlays.clear();
             show_notice(state, "Grafted the conclusion of the branch");
         }
-        (CommandPurpose::Explore, Ok(CommandReply::Explore(reply))) => {
+        (CommandPurpose::Explore(Some(text)), Err(error)) => {
+            return_to_editor(state, vec![text.clone()]);
+            show_error(state, &error);
+        }
+        (CommandPurpose::Explore(_), Ok(CommandReply::Explore(reply))) => {
             return show_explore_reply(state, *reply, actions);
         }
         (CommandPurpose::UndoCompaction, Ok(CommandReply::Moved(_))) => {

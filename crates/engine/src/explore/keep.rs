@@ -140,7 +140,7 @@ impl LocalClient {
             };
             let merged = match base.merge(&start, &ours, &tree)? {
                 Ok(merged) => merged,
-                Err(paths) => return Ok(Err(paths.into_iter().map(conflict).collect())),
+                Err(paths) => return Ok(Err(paths.into_iter().map(merge_conflict).collect())),
             };
             let changes = base.changes(&users, &merged)?;
             let instead_of = earlier.map(|(earlier, _)| earlier);
@@ -174,6 +174,25 @@ fn kept_tree(base: &BaseRepository, kept: KeptFiles) -> std::io::Result<Option<(
 
 fn conflict((path, reason): (PathBuf, String)) -> MergeConflict {
     MergeConflict { path: path.to_string_lossy().into_owned(), reason }
+}
+
+fn merge_conflict((path, message): (PathBuf, String)) -> MergeConflict {
+    conflict((path, conflict_reason(&message).to_owned()))
+}
+
+/// Why a file conflicts, from the message of git.
+fn conflict_reason(message: &str) -> &'static str {
+    let kind = message.strip_prefix("CONFLICT (").and_then(|rest| rest.split_once(')')).map(|(kind, _)| kind);
+    match kind {
+        Some("content" | "contents") => "you and the try changed the same place",
+        Some("add/add") => "you and the try added it with different contents",
+        Some("modify/delete") if message.contains("deleted in the working directory") => {
+            "you deleted it, and the try changed it"
+        }
+        Some("modify/delete") => "you changed it, and the try deleted it",
+        Some("file/directory") => "it is a file on one side and a folder on the other",
+        _ => "your changes and those of the try do not fit together",
+    }
 }
 
 /// The files that the user changed where an earlier try had changed them.
@@ -251,4 +270,27 @@ pub(super) fn recover_interrupted(base: &BaseRepository, id: &str, folder: &Expl
 fn finish(folder: &ExploreFolder, record: ExploreRecord, kept: KeptFiles) -> std::io::Result<()> {
     folder.write_record(&ExploreRecord { kept: Some(kept), running: false, ..record })?;
     folder.remove_journal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_is_explained_without_the_words_of_git() {
+        for (message, expected) in [
+            ("CONFLICT (content): Merge conflict in a.txt", "you and the try changed the same place"),
+            (
+                "CONFLICT (modify/delete): a deleted in the working directory and modified in the try.",
+                "you deleted it, and the try changed it",
+            ),
+            (
+                "CONFLICT (modify/delete): a deleted in the try and modified in the working directory.",
+                "you changed it, and the try deleted it",
+            ),
+            ("CONFLICT", "your changes and those of the try do not fit together"),
+        ] {
+            assert_eq!(conflict_reason(message), expected);
+        }
+    }
 }

@@ -191,6 +191,7 @@ impl LocalClient {
             for one in &mut report.tries {
                 one.files_changed = record.removed.get(&one.number).map_or(0, |removed| removed.count);
             }
+            report.started_at = Some(record.created);
             let stored = folder.describe(record);
             (report.kept, report.unfinished_keep) = (stored.kept, stored.unfinished_keep);
             for one in &mut report.tries {

@@ -175,6 +175,7 @@ impl LocalClient {
             id: record.id.clone(),
             prompt: record.prompt.clone(),
             start_id: record.start_id.clone(),
+            started_at: Some(record.created),
             tries: reports,
             ..ExploreReport::default()
         };
@@ -196,6 +197,7 @@ impl LocalClient {
                 usage: Default::default(),
                 counting: Default::default(),
                 client: None,
+                waits_for_user: false,
             },
         );
         let runs = runs.collect();

@@ -21,7 +21,7 @@ use super::running_explores::RunningExplore;
 use super::try_agent::{TryCopy, try_spec};
 use crate::followed_events::FollowedEvents;
 use crate::local_client::{LocalClient, error_chain};
-use crate::subagents::followed_run::{FollowedRun, RunEnd, RunObserver, UsageSoFar};
+use crate::subagents::followed_run::{FollowedRun, RunEnd, RunObserver, UsageSoFar, WAITS_FOR_USER};
 use crate::subagents::record::call_label;
 
 /// The length of the last words and the activity, in characters.
@@ -48,6 +48,7 @@ pub(super) struct TryRun {
     pub(super) counting: Arc<Mutex<()>>,
     /// Its agent, as soon as it works.
     pub(super) client: Option<LocalClient>,
+    pub(super) waits_for_user: bool,
 }
 
 impl TryRun {
@@ -103,6 +104,7 @@ impl TryRun {
             budget: AgentBudget::default(),
             time_spent: Duration::ZERO,
             cancel: &cancel,
+            registered: None,
         };
         Ok(run.follow(events, self).await)
     }
@@ -191,6 +193,14 @@ impl RunObserver for TryRun {
                 self.explore.update(self.number, |report| report.activity = Some(text));
             }
             _ => {}
+        }
+    }
+
+    fn note_questions(&mut self, are_open: bool) {
+        if are_open != self.waits_for_user {
+            self.waits_for_user = are_open;
+            let activity = are_open.then(|| WAITS_FOR_USER.to_owned());
+            self.explore.update(self.number, |report| report.activity = activity);
         }
     }
 

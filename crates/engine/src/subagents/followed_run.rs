@@ -16,6 +16,7 @@ use osier_tree::entry::parse_entry;
 use osier_tree::projection::usage::{UsageTotals, entry_usage};
 use tokio::time::Instant;
 
+use super::running_tasks::RegisteredTask;
 use crate::followed_events::FollowedEvents;
 use crate::local_client::LocalClient;
 
@@ -24,6 +25,9 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// How long a command of a stopped agent may take to clean up. A canceled turn ends all its tasks within a second.
 pub(crate) const KILL_GRACE: Duration = Duration::from_millis(400);
+
+/// What an agent does while a question of it is open.
+pub(crate) const WAITS_FOR_USER: &str = "waiting for your answer";
 
 const FAILED: &str = "the agent failed";
 const CUT_OFF: &str = "the last reply reached the output limit of the model";
@@ -59,6 +63,9 @@ impl RunEnd {
 /// Learns what the agent does.
 pub(crate) trait RunObserver {
     fn note(&mut self, event: &ClientEvent);
+
+    /// Whether the agent waits for an answer of the user now.
+    fn note_questions(&mut self, are_open: bool);
 
     /// What the agent has used so far.
     fn usage(&self) -> UsageTotals;
@@ -122,12 +129,14 @@ pub(crate) struct FollowedRun<'a> {
     /// How long it worked in processes that died.
     pub(crate) time_spent: Duration,
     pub(crate) cancel: &'a CancellationToken,
+    /// Its registration, if others can send it messages.
+    pub(crate) registered: Option<&'a RegisteredTask>,
 }
 
 impl FollowedRun<'_> {
     /// Follows the agent until it is idle, or was stopped and does not end.
     pub(crate) async fn follow(self, mut events: FollowedEvents, observer: &mut impl RunObserver) -> RunEnd {
-        let FollowedRun { client, parent, asker, budget, time_spent, cancel } = self;
+        let FollowedRun { client, parent, asker, budget, time_spent, cancel, mut registered } = self;
         let mut questions = PassedQuestions::new(parent, asker);
         let (mut stop, mut ended): (Option<RunEnd>, Option<RunEnd>) = (None, None);
         let mut give_up_at: Option<Instant> = None;
@@ -167,8 +176,16 @@ impl FollowedRun<'_> {
                 () = questions.next_answer(client) => continue,
                 () = idle => {
                     // What was sent before it became idle.
-                    match events.next().now_or_never() {
-                        Some(Ok(event)) => event,
+                    match (events.next().now_or_never(), registered.take()) {
+                        (Some(Ok(event)), still_registered) => {
+                            registered = still_registered;
+                            event
+                        }
+                        // A message that was sent just now starts another turn.
+                        (_, Some(registered)) => {
+                            registered.clear_client().await;
+                            continue;
+                        }
                         _ => break,
                     }
                 }
@@ -180,6 +197,7 @@ impl FollowedRun<'_> {
                 ClientEvent::Answered { id, .. } => questions.withdraw(id),
                 event => observer.note(&event),
             }
+            observer.note_questions(questions.are_open());
             if stop.is_none()
                 && let Some(problem) = over_budget(&observer.usage(), observer.turns(), budget)
             {
@@ -372,6 +390,8 @@ mod tests {
             self.0.note(event);
         }
 
+        fn note_questions(&mut self, _: bool) {}
+
         fn usage(&self) -> UsageTotals {
             self.0.total()
         }
@@ -436,6 +456,7 @@ mod tests {
             budget: AgentBudget::default(),
             time_spent: Duration::ZERO,
             cancel: &CancellationToken::new(),
+            registered: None,
         };
         let mut observer = UsageObserver::default();
         let end = run.follow(events, &mut observer).await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use osier_model::CancellationToken;
 use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::{ClientCommand, CommandReply, Prompt, PromptTiming};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use super::followed_run::stop_agent;
 use crate::error::EngineError;
@@ -24,11 +25,16 @@ struct RunningTask {
     cancel: CancellationToken,
     /// The agent, as soon as it works.
     client: Option<LocalClient>,
+    /// Held while a message is sent to the agent.
+    sending: Arc<RwLock<()>>,
 }
+
+/// An agent that works, and the lock that is held until a message to it is sent.
+type WorkingAgent = (LocalClient, OwnedRwLockReadGuard<()>);
 
 /// A registered task. Dropping it removes the task.
 #[derive(Debug)]
-pub(super) struct RegisteredTask {
+pub(crate) struct RegisteredTask {
     tasks: Arc<RunningTasks>,
     id: String,
 }
@@ -73,7 +79,7 @@ impl RunningTasks {
     }
 
     pub(super) fn register(self: &Arc<RunningTasks>, id: &str, cancel: CancellationToken) -> RegisteredTask {
-        self.lock().insert(id.to_owned(), RunningTask { cancel, client: None });
+        self.lock().insert(id.to_owned(), RunningTask { cancel, client: None, sending: Arc::default() });
         RegisteredTask { tasks: self.clone(), id: id.to_owned() }
     }
 
@@ -90,12 +96,12 @@ impl RunningTasks {
 
     /// Sends a message to the agent of a task, or to all that work.
     pub(crate) async fn steer(&self, task: Option<&str>, text: &str) -> Result<CommandReply, EngineError> {
-        let clients = self.working_agents(task);
-        if clients.is_empty() {
+        let agents = self.working_agents(task);
+        if agents.is_empty() {
             return Err(task.map_or(EngineError::NoTaskRuns, unknown));
         }
         let mut reply = CommandReply::Done;
-        for client in clients {
+        for (client, _sending) in agents {
             let prompt = ClientCommand::timed_prompt(Prompt::text(text), PromptTiming::Steer);
             reply = client.worker().send(prompt).await?;
         }
@@ -103,10 +109,12 @@ impl RunningTasks {
     }
 
     /// The agent of a task, or all agents that work.
-    fn working_agents(&self, task: Option<&str>) -> Vec<LocalClient> {
+    fn working_agents(&self, task: Option<&str>) -> Vec<WorkingAgent> {
         let tasks = self.lock();
         let wanted = tasks.iter().filter(|(id, _)| task.is_none_or(|task| task == *id));
-        wanted.filter_map(|(_, task)| task.client.clone()).collect()
+        let agent =
+            |task: &RunningTask| Some((task.client.clone()?, task.sending.clone().try_read_owned().ok()?));
+        wanted.filter_map(|(_, task)| agent(task)).collect()
     }
 }
 
@@ -121,11 +129,15 @@ impl RegisteredTask {
         }
     }
 
-    /// The agent has ended, so it gets no more messages.
-    pub(super) fn clear_client(&self) {
+    /// The agent gets no more messages. Waits for those that are being sent.
+    pub(super) async fn clear_client(&self) {
         // The client must be dropped outside the lock.
-        let ended = self.tasks.lock().get_mut(&self.id).and_then(|task| task.client.take());
-        drop(ended);
+        let ended =
+            self.tasks.lock().get_mut(&self.id).map(|task| (task.client.take(), task.sending.clone()));
+        if let Some((client, sending)) = ended {
+            drop(client);
+            drop(sending.write().await);
+        }
     }
 
     /// Stops the agent, if it works already. Does not wait for it.
@@ -142,5 +154,29 @@ impl Drop for RegisteredTask {
         // The client must be dropped outside the lock.
         let removed = self.tasks.lock().remove(&self.id);
         drop(removed);
+    }
+}
+
+#[cfg(all(test, feature = "contract"))]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::contract_engine::ContractEngine;
+
+    #[tokio::test]
+    async fn an_agent_ends_only_after_the_messages_that_are_being_sent() {
+        let engine = ContractEngine::new().await;
+        let tasks = Arc::new(RunningTasks::default());
+        let registered = tasks.register("t", CancellationToken::new());
+        registered.set_client(engine.connect().await.unwrap());
+        let sending = tasks.working_agents(None);
+        assert_eq!(sending.len(), 1);
+        let mut ending = Box::pin(registered.clear_client());
+        assert!(ending.as_mut().now_or_never().is_none(), "a message is being sent");
+        let late = tasks.steer(Some("t"), "too late").await;
+        assert!(matches!(late, Err(EngineError::TaskNotRunning { .. })), "{late:?}");
+        drop(sending);
+        ending.await;
     }
 }

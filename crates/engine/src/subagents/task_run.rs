@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::batch::Batch;
 use super::batch_task::BatchTask;
 use super::child::is_child;
-use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar};
+use super::followed_run::{FollowedRun, RunEnd, RunObserver, Spent, UsageSoFar, WAITS_FOR_USER};
 use super::record::{TaskRecord, call_label};
 use super::running_tasks::RegisteredTask;
 use crate::error::EngineError;
@@ -48,6 +48,7 @@ struct TaskProgress {
     tool_calls: u64,
     usage: UsageSoFar,
     activity: Option<String>,
+    waits_for_user: bool,
     last_text: String,
 }
 
@@ -130,12 +131,13 @@ impl TaskRun {
                     budget,
                     time_spent: self.time_spent,
                     cancel,
+                    registered: Some(registered),
                 };
                 Some(run.follow(events, self).await)
             }
         };
         // A message would start a turn that nobody follows.
-        registered.clear_client();
+        registered.clear_client().await;
         let text = |error: ClientError| error.message;
         let QueryAnswer::Path(path) = client.query(SessionQuery::Path { limit: None }).await.map_err(text)?
         else {
@@ -296,7 +298,10 @@ impl TaskRun {
 
     fn announce(&self, status: &str) {
         let mut panel = self.batch.panel(&self.task, &self.current_row(status));
-        panel.activity.clone_from(&self.progress.activity);
+        panel.activity = match self.progress.waits_for_user {
+            true => Some(WAITS_FOR_USER.to_owned()),
+            false => self.progress.activity.clone(),
+        };
         self.batch.announce(panel);
     }
 
@@ -336,6 +341,13 @@ impl TaskRun {
 impl RunObserver for TaskRun {
     fn note(&mut self, event: &ClientEvent) {
         self.note_event(event);
+    }
+
+    fn note_questions(&mut self, are_open: bool) {
+        if are_open != self.progress.waits_for_user {
+            self.progress.waits_for_user = are_open;
+            self.announce("running");
+        }
     }
 
     fn usage(&self) -> UsageTotals {

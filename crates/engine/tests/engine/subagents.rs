@@ -358,6 +358,7 @@ async fn one_task_is_canceled_and_another_one_steered() {
     assert_eq!(agent.as_deref(), Some("general: write steer.txt"));
     let batch = run.batches().await.remove(0);
     assert_eq!(batch.status, "running");
+    assert_eq!(batch.task_panels[1].activity.as_deref(), Some("waiting for your answer"));
     let task = |at: usize| batch.task_panels[at].task_id.clone();
     let steer = ClientCommand::SteerTask { task: Some(task(1)), text: "also this".to_owned() };
     assert!(matches!(run.client.send(steer).await.unwrap(), CommandReply::Queued));

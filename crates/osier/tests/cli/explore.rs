@@ -82,7 +82,9 @@ fn tries_are_listed_compared_kept_and_removed() {
     assert!(kept.out.starts_with("Kept try 2 instead of try 1; "), "{kept}");
     assert_eq!(explore(&env, &["remove", id, "1"]).code, 0);
     assert!(explore(&env, &["list"]).out.contains("2 tries, 1 copy, kept try 2"));
-    assert_eq!(explore(&env, &["remove", id]).code, 0);
+    let removed = explore(&env, &["remove", id]);
+    assert_eq!((removed.code, removed.out.as_str()), (0, ""));
+    assert!(removed.err.contains(&format!("Removed the copies of explore {id}")), "{removed}");
     assert_eq!(explore(&env, &["list"]).out, "");
     let shown = json(&explore(&env, &["show", id, "--json"]));
     assert_eq!((&shown["kept"], &shown["tries"][0]["filesChanged"]), (&2.into(), &1.into()), "{shown}");

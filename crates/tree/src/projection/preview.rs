@@ -139,7 +139,8 @@ fn osier_kind_preview(entry: &Entry<'_>) -> String {
         }
         count
     };
-    let status = || words("content", "status").unwrap_or_else(|| "running".to_owned());
+    let shown = |status: String| if status == "cancelled" { "canceled".to_owned() } else { status };
+    let status = || shown(words("content", "status").unwrap_or_else(|| "running".to_owned()));
     match (entry.kind, entry.reason) {
         (EntryKind::Leaf, EntryReason::Undo) => "[moved: undo]".to_owned(),
         (EntryKind::Leaf, EntryReason::Redo) => "[moved: redo]".to_owned(),
@@ -153,7 +154,9 @@ fn osier_kind_preview(entry: &Entry<'_>) -> String {
         (EntryKind::Config, _) => format!("[config: {}]", config_preview(entry)),
         (EntryKind::DeleteBranch, _) => "[deleted branch]".to_owned(),
         (EntryKind::RestoreBranch, _) => "[restored branch]".to_owned(),
-        (EntryKind::EntryUpdate, _) => format!("[update: {}]", words("data", "status").unwrap_or_default()),
+        (EntryKind::EntryUpdate, _) => {
+            format!("[update: {}]", words("data", "status").map(shown).unwrap_or_default())
+        }
         (EntryKind::ExploreTry, _) => {
             let number = |key| part("data", key).and_then(RawJson::number).map_or(0, |number| number as u64);
             let model = words("data", "model").map(|model| format!(", {model}")).unwrap_or_default();

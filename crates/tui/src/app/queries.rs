@@ -28,6 +28,7 @@ pub(super) async fn joined_session(
     let (settings, state) = (client.settings().await?, attached.state.clone());
     let joined = JoinedSession {
         turn_running: state.turn_running,
+        turn_started: state.turn_started,
         tasks: match state.turn_running {
             true => running_tasks(client).await?,
             false => Vec::new(),
@@ -44,7 +45,14 @@ pub(super) async fn joined_session(
         commands: client.commands().await?,
         ..JoinedSession::default()
     };
-    Ok((joined, PathTail::new(path, None)))
+    let tries = if path.entries.is_empty() { count_tries(client).await } else { 0 };
+    Ok((joined, PathTail { tries, ..PathTail::new(path, None) }))
+}
+
+/// How many tries of prompts the session has. A client that cannot tell shows none.
+async fn count_tries(client: &dyn Client) -> usize {
+    let explores = client.explores().await.unwrap_or_default();
+    explores.iter().map(|explore| explore.tries.len()).sum()
 }
 
 /// The tasks of batches that have not ended.

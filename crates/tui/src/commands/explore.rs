@@ -31,8 +31,10 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
                     CommandPurpose::Change("Stopped the tries".to_owned())
                 }
                 ExploreCommand::Cancel { .. } => CommandPurpose::Change("Stopped the try".to_owned()),
-                _ => CommandPurpose::Explore,
+                ExploreCommand::Start { .. } => CommandPurpose::Explore(Some(format!("/explore {words}"))),
+                _ => CommandPurpose::Explore(None),
             };
+            state.activity.keeps_try = matches!(&*command, ExploreCommand::Keep { .. });
             vec![Action::Send(ClientCommand::Explore(*command), purpose)]
         }
         None => {

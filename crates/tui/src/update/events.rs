@@ -105,6 +105,10 @@ fn handle_move(state: &mut UiState, moved: MoveEvent) -> Vec<Action> {
     if moved.summary_entry.is_some() || moved.old_leaf_id == moved.new_leaf_id {
         return Vec::new();
     }
+    if state.activity.keeps_try {
+        // The reply tells what was kept. Undo would move back, but not restore the files.
+        return vec![Action::ShowPath { moved: None }];
+    }
     let moved = LeafMove { reason: moved.reason, from: moved.old_leaf_id, to: moved.new_leaf_id };
     vec![Action::ShowPath { moved: Some(moved) }]
 }
@@ -186,7 +190,11 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
     match event {
         ClientEvent::TurnStarted => {
             state.activity.turn_running = true;
-            state.activity.started = state.now;
+            state.activity.start(state.now);
+            if state.transcript.has_interrupted_tasks() {
+                // The turn may continue them. Then they are shown live.
+                return vec![Action::ShowPath { moved: None }];
+            }
         }
         ClientEvent::TurnEnded { finished, error } => return handle_turn_end(state, finished, error),
         ClientEvent::Retrying { attempt, seconds, message, .. } => {
@@ -232,7 +240,7 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
         }
         ClientEvent::SummaryStarted { of } => {
             if !state.activity.is_active() {
-                state.activity.started = state.now;
+                state.activity.start(state.now);
             }
             state.activity.summary = Some((of, String::new()));
         }
@@ -271,7 +279,7 @@ fn handle_explore(state: &mut UiState, report: ExploreReport) -> Vec<Action> {
     let was_running = state.activity.explore.as_ref().is_some_and(|known| known.id == report.id);
     if report.is_running() {
         if !state.activity.is_active() {
-            state.activity.started = state.now;
+            state.activity.start(state.now);
         }
         state.activity.explore = Some(report);
         return Vec::new();
@@ -282,11 +290,22 @@ fn handle_explore(state: &mut UiState, report: ExploreReport) -> Vec<Action> {
     state.activity.explore = None;
     state.activity.stopping = false;
     let mut lines = explore_lines(&report, state.render_options());
-    lines.push(Line::styled(ColorRole::Dim, "  /explore compare 1 2 · /explore rank · /explore keep 1"));
+    lines.push(Line::styled(ColorRole::Dim, &format!("  {}", next_commands(&report))));
     show_notice(state, "The tries have ended; nothing in your project changed");
     let mut actions = print(vec![Piece::spaced_notice(lines)]);
     actions.extend(notify_in_background(state, "the tries have ended"));
     actions
+}
+
+/// What you can do with tries that have ended.
+fn next_commands(report: &ExploreReport) -> String {
+    match report.useful_tries()[..] {
+        [] => "/explore remove".to_owned(),
+        [first] => format!("/explore keep {first} · /explore remove"),
+        [first, second, ..] => {
+            format!("/explore compare {first} {second} · /explore rank · /explore keep {first}")
+        }
+    }
 }
 
 /// Appends output and keeps only the end of it.

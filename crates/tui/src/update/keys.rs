@@ -188,7 +188,7 @@ pub(crate) fn send(
             return Vec::new();
         }
         if !state.activity.is_active() {
-            state.activity.started = state.now;
+            state.activity.start(state.now);
         }
         state.activity.user_command = Some((command.command.clone(), String::new()));
         actions.extend(send_command(ClientCommand::RunShell(command), CommandPurpose::RunShell));

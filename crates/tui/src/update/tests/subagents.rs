@@ -4,7 +4,7 @@ use osier_protocol::ClientEvent;
 use osier_protocol::subagents::TaskPanel;
 use osier_protocol::usage::UsageTotals;
 
-use crate::msg::{Msg, TaskList};
+use crate::msg::{JoinedSession, Msg, TaskList};
 use crate::testing::{Harness, command_question};
 
 fn task(number: u64, status: &str, activity: Option<&str>) -> ClientEvent {
@@ -139,6 +139,31 @@ fn an_interrupted_batch_shows_its_tasks() {
     let text = interrupted.text();
     assert!(text.contains("● task  1 task interrupted") && text.contains("■ explore  find it"), "{text}");
     assert!(!text.contains("no result"), "{text}");
+}
+
+#[test]
+fn tasks_that_a_turn_continues_are_shown_live() {
+    let batch = stored("subagent_batch", "interrupted", "");
+    let mut harness = Harness::with_session(70, 20, &format!("say a\nreply calls task x\nentry {batch}"));
+    harness.take_actions();
+    harness.event(ClientEvent::TurnStarted);
+    assert_eq!(harness.take_actions(), "ShowPath { moved: None }\n");
+    let mut other = Harness::with_session(70, 20, "say a\nreply ok");
+    other.take_actions();
+    other.event(ClientEvent::TurnStarted);
+    assert_eq!(other.take_actions(), "");
+}
+
+#[test]
+fn the_time_of_a_turn_counts_from_its_start_and_not_from_the_switch_to_its_session() {
+    let mut harness = Harness::with_session(70, 20, "say a");
+    harness.state.clock.now = 1_000_000;
+    let joined =
+        JoinedSession { turn_running: true, turn_started: Some(935_000), ..JoinedSession::default() };
+    harness.update(Msg::Joined(Box::new(joined)));
+    assert!(harness.text().contains("1:05 min"), "{}", harness.text());
+    harness.event(ClientEvent::TurnStarted);
+    assert!(harness.text().contains(" 0 s"), "{}", harness.text());
 }
 
 #[test]
