@@ -77,7 +77,7 @@ impl AgentError {
             }
             AgentError::EmptyPrompt => ErrorCode::Empty,
             AgentError::NothingToResume => ErrorCode::NothingToResume,
-            AgentError::QuestionNotOpen { .. } => ErrorCode::Failed,
+            AgentError::QuestionNotOpen { .. } => ErrorCode::QuestionClosed,
             AgentError::Model(_) => ErrorCode::ModelNotFound,
             AgentError::UnknownSkill { .. } => ErrorCode::SkillNotFound,
             AgentError::Attachment(_) => ErrorCode::Attachment,

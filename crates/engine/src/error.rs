@@ -100,6 +100,8 @@ pub enum EngineError {
     NeedsAgent,
     #[error("the client can only read the session")]
     ReadOnly,
+    #[error("session {id} is open in this process; close it first")]
+    OpenHere { id: String },
     #[error("no directory {}", path.display())]
     NoSuchDirectory { path: PathBuf },
     #[error("cannot use {}: sessions are served only for {}, as the setting gateway.directories says", path.display(), display_list(allowed))]
@@ -141,6 +143,7 @@ impl EngineError {
             EngineError::DirectoryNotAllowed { .. } => ErrorCode::DirectoryNotAllowed,
             EngineError::NeedsAgent | EngineError::ReadOnly => ErrorCode::Forbidden,
             EngineError::AnswerTooLarge { .. } => ErrorCode::AnswerTooLarge,
+            EngineError::OpenHere { .. } => ErrorCode::SessionBusy,
             EngineError::NothingToFork => ErrorCode::NothingToFork,
             EngineError::Refused => ErrorCode::Cancelled,
             EngineError::KeepsChanging => ErrorCode::Contended,
@@ -161,6 +164,7 @@ impl EngineError {
                 source.fields()
             }
             EngineError::Plan(error) => error.fields(),
+            EngineError::OpenHere { id } => json!({ "session": id }),
             EngineError::DirectoryNotAllowed { path, allowed } => {
                 json!({ "directory": path, "directories": allowed })
             }

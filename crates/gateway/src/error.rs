@@ -28,6 +28,11 @@ impl ApiError {
         ApiError::new(ErrorCode::Unauthorized, message)
     }
 
+    pub(crate) fn expired() -> ApiError {
+        let message = "the token has expired; get a new one, for example with `osier token create`";
+        ApiError::new(ErrorCode::Unauthorized, message)
+    }
+
     pub(crate) fn read_only() -> ApiError {
         ApiError::forbidden(READ_ONLY)
     }
@@ -139,6 +144,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | Code::SessionBusy
         | Code::SessionChanged
         | Code::SessionClosed
+        | Code::QuestionClosed
         | Code::AlreadyExists
         | Code::EntryConflict
         | Code::EntryHidden

@@ -5,27 +5,21 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use osier_protocol::ErrorCode;
 
 use crate::access::{GatewayToken, Grant, GrantKind, now};
 use crate::error::ApiError;
 use crate::gateway::{COOKIE_LIFETIME, Gateway};
+use crate::page::notice_page;
 
 /// The page asks `/api/access` what it may show.
 const START_PAGE: &str = "/";
 
-/// Why a link does not log in, and what to do. People see it in their browser.
-const INVALID_LINK: &str = "<!doctype html>
-<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">
-<title>Osier: the link does not work</title>
-<h1>This link does not work any more</h1>
-<p>A link logs a browser in once, and within ten minutes. To get a new one, run this command on the machine of the gateway, and
-open the link that it prints:</p>
-<pre>osier token link</pre>
-<p>If this browser is logged in already, <a href=\"/\">open Osier</a>.</p>
-</html>
-";
+/// What to do about a link that does not log in. People see it in their browser.
+const INVALID_LINK: &str = "<p>A link logs a browser in once, and within ten minutes. To get a new one, run <code>osier token link</code> on \
+    the machine of the gateway, and open the link that it prints.</p>
+<p>If this browser is logged in already, <a href=\"/\">open Osier</a>.</p>";
 
 /// Exchanges a link for a cookie, and continues without the link in the URL.
 pub(crate) async fn log_in(
@@ -48,7 +42,7 @@ pub(crate) async fn log_in(
 }
 
 fn invalid_link() -> Response {
-    (StatusCode::UNAUTHORIZED, Html(INVALID_LINK)).into_response()
+    notice_page(StatusCode::UNAUTHORIZED, "This link does not work any more", INVALID_LINK)
 }
 
 /// The response that gives a browser its cookie.

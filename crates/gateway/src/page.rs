@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use osier_viewer::assets::{LIVE_PAGE, WEB_FILES, web_files_version};
 
 use crate::error::ApiError;
@@ -45,6 +45,18 @@ pub(crate) async fn asset(
 /// A file as somebody works on it.
 fn changed_file(folder: Option<&FilePath>, name: &str) -> Option<String> {
     std::fs::read_to_string(folder?.join(name)).ok()
+}
+
+/// A page that says one thing, in the style of the others. `text` is HTML.
+pub(crate) fn notice_page(status: StatusCode, title: &str, text: &str) -> Response {
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Osier: {title}</title>\n\
+         <link rel=\"stylesheet\" href=\"/assets/style.css\">\n<link rel=\"stylesheet\" href=\"/assets/live.css\">\n\
+         </head>\n<body>\n<main class=\"empty\">\n<h2>{title}</h2>\n{text}\n</main>\n</body>\n</html>\n"
+    );
+    (status, Html(page)).into_response()
 }
 
 fn response(name: &str, content: impl IntoResponse, caching: &'static str) -> Response {

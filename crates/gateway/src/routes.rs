@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -118,8 +118,16 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .with_state(gateway)
 }
 
-async fn unknown_route() -> ApiError {
-    ApiError::with_status(StatusCode::NOT_FOUND, "no such endpoint; /api/openapi.json lists them")
+/// A browser gets a page, a program an error.
+async fn unknown_route(uri: Uri, headers: HeaderMap) -> Response {
+    let accepted =
+        headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
+    if accepted.contains("text/html") && !uri.path().starts_with("/api/") {
+        let text = "<p>The address may be incomplete. <a href=\"/\">Open Osier</a></p>";
+        return page::notice_page(StatusCode::NOT_FOUND, "There is no such page", text);
+    }
+    let message = "no such endpoint; /api/openapi.json lists them";
+    ApiError::with_status(StatusCode::NOT_FOUND, message).into_response()
 }
 
 async fn unknown_method() -> ApiError {

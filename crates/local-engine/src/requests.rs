@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use osier_engine::{CommitOutcome, ConfiguredStore, ExportFormat, KeptReason, ListOptions};
+use osier_engine::{CommitOutcome, ConfiguredStore, EngineError, ExportFormat, KeptReason, ListOptions};
 use osier_protocol::engine_request::{
     DeletedSession, EngineDescription, ForkedSession, SessionList, StoreDescription,
 };
@@ -147,9 +147,9 @@ impl LocalEngine {
         let (named, missing) = match self.stored_session(session).await {
             Ok(stored) => (vec![stored.card().await?], Vec::new()),
             // An earlier deletion may have been interrupted.
-            Err(LocalEngineError::Engine(osier_engine::EngineError::Store(StoreError::NotFound {
-                ..
-            }))) => (Vec::new(), vec![session.key.clone()]),
+            Err(LocalEngineError::Engine(EngineError::Store(StoreError::NotFound { .. }))) => {
+                (Vec::new(), vec![session.key.clone()])
+            }
             Err(error) => return Err(error),
         };
         let plan = engine.plan_delete_with_missing(named, &missing).await?;
@@ -165,6 +165,10 @@ impl LocalEngine {
         }
         let mut report = engine.delete(&plan, false).await?;
         if let Some(error) = report.take_named_kept().and_then(KeptReason::into_error) {
+            let error = match engine.live_session(&session.store, &session.key) {
+                Some(live) => EngineError::OpenHere { id: live.session().id().to_owned() },
+                None => error.into(),
+            };
             return Err(error.into());
         }
         Ok(report.deleted.iter().fold(nothing, |total, (_, one)| DeletedSession {

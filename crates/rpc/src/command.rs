@@ -55,6 +55,9 @@ pub(crate) enum QueueMode {
     OneAtATime,
 }
 
+/// How many fields of a command are searched for the one that is wrong.
+const MAX_TRIED_FIELDS: usize = 16;
+
 macro_rules! commands {
     ($($(#[$meta:meta])* $variant:ident $name:literal $({ $($body:tt)* })? $(($inner:ty))?,)*) => {
         /// A command.
@@ -200,7 +203,13 @@ impl RpcRequest {
                 true => parse_operation(object)?,
                 false => parse_fields(object)?,
             };
-            Ok((session_id, command))
+            Ok(match command {
+                // `id` is the id of the request.
+                RpcCommand::CreateSession(new) => {
+                    (None, RpcCommand::CreateSession(NewStoredSession { id: session_id, ..new }))
+                }
+                command => (session_id, command),
+            })
         });
         match parsed {
             Ok((session_id, command)) => Ok(RpcRequest { id, session_id, name, command }),
@@ -224,7 +233,31 @@ fn parse_session(object: &mut Map<String, Value>, field: &str) -> Result<Option<
 }
 
 fn parse_fields<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, String> {
-    serde_json::from_value(Value::Object(object)).map_err(|error| plain_json_error(&error.to_string()))
+    let parse = |object: &Map<String, Value>| {
+        T::deserialize(object).map_err(|error| plain_json_error(&error.to_string()))
+    };
+    parse(&object).map_err(|error| match wrong_field(&object, &error, |rest| parse(rest).err()) {
+        Some(field) => format!("`{field}`: {error}"),
+        None => error,
+    })
+}
+
+/// The field that an error is about. The reader does not say it: it collects the fields before it knows the command. Without
+/// that field, the error is another one.
+fn wrong_field<'a>(
+    object: &'a Map<String, Value>,
+    error: &str,
+    error_of: impl Fn(&Map<String, Value>) -> Option<String>,
+) -> Option<&'a str> {
+    if error.starts_with("missing field") {
+        return None;
+    }
+    let fields = object.keys().filter(|field| *field != "type").take(MAX_TRIED_FIELDS);
+    fields.map(String::as_str).find(|field| {
+        let mut rest = object.clone();
+        rest.remove(*field);
+        error_of(&rest).is_none_or(|other| other != error)
+    })
 }
 
 impl RpcCommand {
@@ -310,6 +343,32 @@ mod tests {
             let object = json!({ "type": name, field: null });
             assert!(RpcRequest::parse(object.as_object().unwrap().clone()).is_ok(), "absent");
         }
+    }
+
+    #[test]
+    fn an_error_names_the_field() {
+        for (object, start) in [
+            (json!({ "type": "prompt", "message": 5 }), "`message`: invalid type: integer `5`"),
+            (
+                json!({ "type": "set_model", "provider": "p", "modelId": [] }),
+                "`modelId`: invalid type: array",
+            ),
+            (json!({ "type": "list_entries", "limit": "x", "after": 1 }), "`limit`: invalid type: string"),
+            (json!({ "type": "set_model", "provider": "p" }), "missing field `modelId`"),
+        ] {
+            let invalid = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap_err();
+            assert!(invalid.error.starts_with(start), "{}", invalid.error);
+        }
+    }
+
+    #[test]
+    fn a_session_is_created_with_the_given_id() {
+        let object = json!({ "type": "create_session", "id": "request", "sessionId": "mine" });
+        let request = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap();
+        assert_eq!((request.id, request.session_id), (Some(json!("request")), None));
+        assert!(
+            matches!(request.command, RpcCommand::CreateSession(new) if new.id.as_deref() == Some("mine"))
+        );
     }
 
     #[test]

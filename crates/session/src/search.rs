@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use osier_store::{PagedHeads, Store, StoreError, for_each_line};
-use osier_tree::entry::{MessageRole, parse_entry};
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::card::Card;
 use osier_tree::search_query::{
     CardMatcher, MessageMatches, MessageSearch, SearchDetail, SearchQuery, for_each_searched_text,
@@ -127,7 +127,7 @@ impl From<StoreError> for ReadStop {
     }
 }
 
-/// Searches every user and assistant message on branches that are not deleted, until enough is known.
+/// Searches every message and summary on branches that are not deleted, until enough is known.
 async fn search_session(
     mut search: MessageSearch<'_>,
     store: &Arc<dyn Store>,
@@ -141,7 +141,7 @@ async fn search_session(
     for seq in (0..opened.version.entries).map(Seq::new) {
         let head = heads.get(seq).await?;
         any_deleted |= head.kind == EntryKind::DeleteBranch;
-        if is_searched(head.kind, head.role) {
+        if is_searched(head.kind, head.role, head.flags) {
             wanted.push(seq);
         }
     }
@@ -152,8 +152,7 @@ async fn search_session(
     }
     let read = for_each_line(&*store, key, opened.version.generation, &wanted, |_, line| {
         if let Ok(entry) = parse_entry(line) {
-            let is_user = entry.role == MessageRole::User;
-            for_each_searched_text(&entry, |text| search.add(&entry.id, is_user, text));
+            for_each_searched_text(&entry, |role, text| search.add(&entry.id, role, text));
         }
         if search.is_done() { Err(ReadStop::Enough) } else { Ok(()) }
     });

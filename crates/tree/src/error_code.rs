@@ -38,6 +38,7 @@ error_codes! {
     SessionBusy "session_busy" "a turn is running, or another process has the session open or locked",
     SessionChanged "session_changed" "the session was changed or replaced in the meantime; try again",
     SessionClosed "session_closed" "the session was closed",
+    QuestionClosed "question_closed" "the question was answered, or its turn has ended",
     SessionDamaged "session_damaged" "the file was truncated while it was open",
     NotASession "not_a_session" "the file is not a session",
     AlreadyExists "already_exists" "the name or id is already in use",

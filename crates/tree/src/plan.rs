@@ -143,6 +143,7 @@ impl SessionTree {
         if !message.is_object() {
             return Err(PlanError::NotAnEntry { reason: "a message must be a JSON object" });
         }
+        require_role(message)?;
         let renamed = with_tool_result_role(message);
         let message = renamed.as_deref().unwrap_or(message.bytes());
         Ok(EntryDraft::new(EntryKind::Message, DraftParent::At(at)).with_raw("message", message))
@@ -162,6 +163,9 @@ impl SessionTree {
         // An entry that already exists was allowed before. The writer checks whether it is the same one.
         let already_exists =
             object.get("id").and_then(RawJson::text).is_some_and(|id| self.find(&id).is_some());
+        if let Some(message) = entry.message.filter(|_| entry.kind == EntryKind::Message && !already_exists) {
+            require_role(message)?;
+        }
         match (entry.kind, entry.target.as_deref()) {
             (EntryKind::Label | EntryKind::ContextEdit, Some(target)) if !already_exists => {
                 self.require_visible(target)?;
@@ -456,6 +460,14 @@ fn format_candidates(ids: &[String]) -> String {
 fn with_tool_result_role(message: RawJson<'_>) -> Option<Vec<u8>> {
     let is_tool = message.get("role").and_then(RawJson::text).as_deref() == Some("tool");
     is_tool.then(|| with_field(message, "role", b"\"toolResult\""))
+}
+
+/// Rejects a message that does not say whose it is. Roles that are not known are allowed.
+fn require_role(message: RawJson<'_>) -> Result<(), PlanError> {
+    match message.get("role").and_then(RawJson::text) {
+        Some(role) if !role.is_empty() => Ok(()),
+        _ => Err(PlanError::NotAnEntry { reason: "a message needs a `role`, for example `user`" }),
+    }
 }
 
 /// Rejects a `config` entry with an invalid value.

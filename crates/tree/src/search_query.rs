@@ -13,7 +13,8 @@ use crate::text_signature::{SignatureBuilder, may_contain};
 
 pub use excerpt::ExcerptLine;
 pub use message_search::{
-    MessageHit, MessageMatches, MessageSearch, SearchDetail, for_each_searched_text, is_searched,
+    MessageHit, MessageMatches, MessageSearch, SearchDetail, SearchedRole, for_each_searched_text,
+    is_searched,
 };
 
 /// The bonus for a match in the name.

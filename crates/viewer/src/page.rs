@@ -59,7 +59,9 @@ fn page(summary: &SessionSummary) -> Markup {
             }
             p.brand dir="auto" { (PreEscaped(escaped_line(&plain_line(&summary.title)))) }
             div.actions {
-                button #back-to-leaf type="button" hidden { "Back to the leaf" }
+                button #back-to-leaf type="button" title="Back to the leaf" hidden {
+                    span aria-hidden="true" { "↧" } span.word { "Back to the leaf" }
+                }
                 button #toggle-thinking type="button" aria-pressed="false" title="Open or close all thinking (t)" { "Thinking" }
                 button #toggle-output type="button" aria-pressed="false" title="Open or close all tool output (o)" { "Output" }
                 button #save-log type="button" title="Save the session as JSONL, which Osier and pi can open" { "JSONL" }

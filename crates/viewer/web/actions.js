@@ -89,6 +89,7 @@ export class Actions {
   /** @param {Element} anchor */
   openSessionMenu(anchor) {
     const { store } = this.session;
+    const hasTries = store.entries.some((row) => row.type === "explore_try");
     const hasCompaction = store.visibleEntries.some((row) => row.type === "compaction");
     const reading = [
       ...viewItems(store),
@@ -102,14 +103,14 @@ export class Actions {
     openMenu(
       [
         { name: "Undo the last move", run: () => this.step("undo") },
-        { name: "Redo", run: () => this.step("redo") },
+        { name: "Redo", run: () => this.step("redo"), disabled: !store.mayRedo() },
         null,
         { name: "Compact the context…", run: () => this.compact() },
         { name: "Undo the compaction", run: () => this.step("undo_compaction"), disabled: !hasCompaction },
-        { name: "Continue the unfinished turn", run: () => this.send({ type: "resume" }, "Continued"), disabled: store.turnRunning },
+        { name: "Continue the unfinished turn", run: () => this.send({ type: "resume" }, "Continued"), disabled: store.turnRunning || !store.unfinishedTurn },
         null,
         { name: "Explore a prompt…", run: () => this.run(() => startExplore(this.session, this.page)), disabled: store.turnRunning },
-        { name: "Show the tries", run: () => this.run(() => showExplore(this.session, this.page)) },
+        { name: "Show the tries", run: () => this.run(() => showExplore(this.session, this.page)), disabled: !hasTries },
         null,
         { name: "Rename…", run: () => this.rename() },
         { name: "Fork", run: () => this.page.openFork({ target: "fork", session: store.info.session, position: "current" }) },

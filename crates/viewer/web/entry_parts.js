@@ -27,6 +27,7 @@ const AUTHORS = {
 /** @param {Row} entry */
 export function authorOf(entry) {
   if (entry.role === "toolResult") return entry.preview.replace(/^\[(.*?)(?:: \{\})?\]$/su, "$1");
+  if (entry.type === "branch_summary" && entry.preview.startsWith("[graft from ")) return "Graft";
   return AUTHORS[entry.type === "message" ? entry.role ?? "" : entry.type] ?? "Message";
 }
 
@@ -34,8 +35,16 @@ export function authorOf(entry) {
 export function drawTime(timestamp) {
   const date = timestamp ? new Date(timestamp) : null;
   if (!date || Number.isNaN(date.getTime())) return element("span", {}, "#");
-  const text = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  return element("time", { datetime: timestamp, title: date.toLocaleString() }, text);
+  return element("time", { datetime: timestamp, title: date.toLocaleString() }, shortTime(date, new Date()));
+}
+
+/** The time of a date, after its day if that is not today. @param {Date} date @param {Date} now */
+function shortTime(date, now) {
+  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  if (date.toDateString() === now.toDateString()) return time;
+  /** @type {Intl.DateTimeFormatOptions} */
+  const year = date.getFullYear() === now.getFullYear() ? {} : { year: "numeric" };
+  return `${date.toLocaleDateString([], { day: "numeric", month: "short", ...year })}, ${time}`;
 }
 
 export function drawMenuButton() {

@@ -18,10 +18,13 @@ export function drawHits(sessionId, hits, query) {
   return element("ul", { class: "hits", "aria-label": "Matching lines" }, ...items);
 }
 
+/** Who wrote what was found, by its role. @type {Record<string, string>} */
+const AUTHORS = { user: "You", assistant: "Assistant", summary: "Summary", custom: "Extension" };
+
 /** A link to the entry. @param {string} sessionId @param {MessageHit} hit @param {RegExp | null} pattern */
 function drawHit(sessionId, { entryId, role, lines }, pattern) {
   const href = `#session=${encodeURIComponent(sessionId)}&entry=${encodeURIComponent(entryId)}`;
-  const author = element("b", { class: `role-${role === "user" ? "user" : "assistant"}` }, role === "user" ? "You" : "Assistant");
+  const author = element("b", { class: `role-${role === "user" ? "user" : "assistant"}` }, AUTHORS[role] ?? "Message");
   const shown = lines.filter(({ text }) => text.trim() !== "").slice(0, MAX_LINES);
   return element("a", { href, class: "hit", "data-entry": entryId }, author, element("span", { class: "hit-lines" }, ...shown.map((line) => drawLine(line, pattern))));
 }

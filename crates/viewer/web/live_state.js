@@ -2,7 +2,7 @@
 // The store of the live page: the tree, and what happens in the session now. Snapshots and events go in; nothing here
 // touches the document or the network.
 
-import { ChildIndex, SessionStore } from "./state.js";
+import { ChildIndex, SessionStore, isContent } from "./state.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
@@ -109,7 +109,7 @@ export class LiveStore extends SessionStore {
     if (fresh.length === 0) return;
     this.addRows(fresh);
     for (const row of fresh) if (row.type === "label" && row.targetId && !row.label) this.labelsByEntryId.delete(row.targetId);
-    if (fresh.some((row) => row.type === "delete_branch" || row.type === "restore_branch")) this.readMarks();
+    if (fresh.some((row) => row.type === "delete_branch" || row.type === "restore_branch")) this.updateMarks();
     if (fresh.some((row) => row.type === "label")) this.notify("labels");
   }
 
@@ -122,6 +122,14 @@ export class LiveStore extends SessionStore {
       this.notify("entry", row.id);
     }
     this.notify("rows");
+  }
+
+  /** Reads the marks again. Leaves a branch that is deleted now. A deleted branch that somebody selects stays shown. */
+  updateMarks() {
+    const end = this.entryById.get(this.activePathIds.at(-1) ?? "") ?? -1;
+    const wasDeleted = this.deleted.has(end);
+    this.readMarks();
+    if (!wasDeleted && this.deleted.has(end)) this.showLeaf(this.selectedEntryId);
   }
 
   /** Finds the entries of deleted branches: the last mark of a target counts. */
@@ -154,6 +162,20 @@ export class LiveStore extends SessionStore {
   continuation() {
     const selected = this.shownIndex(this.selectedEntryId);
     return this.leafIndex() < 0 || this.isLeafSelected() ? null : this.entries[selected];
+  }
+
+  /** Whether moves were undone that nothing followed, as far as the log says it. */
+  mayRedo() {
+    let redone = 0;
+    for (let at = this.entries.length - 1; at >= 0; at--) {
+      const row = this.entries[at];
+      if (isContent(row)) return false;
+      if (row.type !== "leaf") continue;
+      if (row.reason === "undo" && redone-- === 0) return true;
+      if (row.reason === "redo") redone++;
+      else if (row.reason !== "undo") return false;
+    }
+    return false;
   }
 
   mayContinue() {

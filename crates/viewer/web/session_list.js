@@ -59,8 +59,17 @@ export class SessionList {
       const list = await this.connection.call({ type: "list_sessions", ...filter });
       if (number === this.current) this.draw(list, filter.query);
     } catch (error) {
-      byId("list-status").textContent = visibleText(/** @type {Error} */ (error).message);
+      if (number === this.current) this.drawError(/** @type {any} */ (error));
     }
+  }
+
+  /** Shows why there are no results. Without a connection, the earlier ones stay. @param {{ code: string, message: string }} error */
+  drawError({ code, message }) {
+    showProblems([message]);
+    if (code === "connection_lost") return;
+    this.cards = [];
+    byId("sessions").replaceChildren();
+    byId("list-status").replaceChildren();
   }
 
   async readEngine() {
@@ -88,9 +97,7 @@ export class SessionList {
     this.cards = isSearch ? list.sessions.map((/** @type {any} */ card) => ({ card, depth: 0 })) : threads(list.sessions);
     byId("sessions").replaceChildren(...this.cards.map(({ card, depth }, at) => drawCard(card, depth, at, isSearch ? drawHits(card.id, list.hits?.[at] ?? [], query) : null)));
     this.addAgents(list.sessions.map((/** @type {any} */ card) => card.agentId));
-    const problems = byId("list-problems");
-    problems.hidden = !(list.problems?.length > 0);
-    problems.textContent = visibleText((list.problems ?? []).join(" "));
+    showProblems(list.problems ?? []);
     const status = byId("list-status");
     const isFiltered = isSearch || ["session-agent", "session-store"].some((id) => /** @type {HTMLSelectElement} */ (byId(id)).value) || /** @type {HTMLInputElement} */ (byId("session-named")).checked;
     status.textContent = this.cards.length > 0 || !isFiltered ? "" : "No session matches";
@@ -192,6 +199,13 @@ export class SessionList {
     if (!answer) return;
     this.actions.create(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== "")));
   }
+}
+
+/** Shows problems below the search field. @param {string[]} problems */
+function showProblems(problems) {
+  const shown = byId("list-problems");
+  shown.hidden = problems.length === 0;
+  shown.textContent = visibleText(problems.join(" "));
 }
 
 /** Whether a directory is the other one, or below it. @param {string} directory @param {string} above */

@@ -65,7 +65,7 @@ const SHOWN_KINDS = new Set([
 const SETTING_KINDS = new Set(["model_change", "thinking_level_change"]);
 
 /** @param {Row} row */
-function isContent(row) {
+export function isContent(row) {
   return SHOWN_KINDS.has(row.type) && !SETTING_KINDS.has(row.type) && row.role !== "system";
 }
 

@@ -30,7 +30,8 @@ pub(super) async fn write_html<E: From<SessionError> + From<StoreError>, W: FnMu
     let is_emptied = |seq: &Seq| emptied.contains(seq);
     let previews = ExportedPreviews { previews, emptied: emptied.clone() };
     let snapshot = TreeSnapshot::new(tree.clone(), at, Arc::new(previews));
-    let summary = summary(card, usage(session, &state, at).await?);
+    let usage = usage(session, &state, at, &hidden).await?;
+    let summary = summary(card, count_shown(tree, &hidden), usage);
     let leaf = at.map(|seq| tree.id(seq).to_string());
     let mut export = HtmlExport::begin(&summary, leaf.as_deref(), write)?;
     for seq in &entries {
@@ -128,9 +129,35 @@ impl<P: EntryPreviews> EntryPreviews for ExportedPreviews<P> {
     }
 }
 
-async fn usage(session: &Session, state: &SessionState, at: Place) -> Result<UsageReport, StoreError> {
+/// How much the page shows.
+struct ShownCounts {
+    messages: u64,
+    branches: u64,
+}
+
+/// Counts like a card, without the entries of deleted branches.
+fn count_shown(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> ShownCounts {
+    let mut counts = ShownCounts { messages: 0, branches: 0 };
+    let mut continued = FxHashSet::default();
+    for (_, head) in tree.heads().iter().filter(|(seq, _)| !hidden.contains(seq)) {
+        counts.messages += u64::from(head.is_message());
+        if head.kind.reaches_context() {
+            let is_branch = !continued.insert(tree.heads().anchor(head.parent));
+            counts.branches += u64::from(is_branch || counts.branches == 0);
+        }
+    }
+    counts
+}
+
+/// The usage of the entries that the page shows.
+async fn usage(
+    session: &Session,
+    state: &SessionState,
+    at: Place,
+    hidden: &FxHashSet<Seq>,
+) -> Result<UsageReport, StoreError> {
     let mut meter = UsageMeter::default();
-    let entries: Vec<Seq> = usage_entries(&state.tree).collect();
+    let entries: Vec<Seq> = usage_entries(&state.tree).filter(|seq| !hidden.contains(seq)).collect();
     let add = |seq: Seq, line: &[u8]| -> Result<(), StoreError> {
         if let Ok(entry) = parse_entry(line) {
             meter.add_entry(seq, &entry);
@@ -141,7 +168,7 @@ async fn usage(session: &Session, state: &SessionState, at: Place) -> Result<Usa
     Ok(meter.report(&state.tree, at))
 }
 
-fn summary(card: &Card, usage: UsageReport) -> SessionSummary {
+fn summary(card: &Card, counts: ShownCounts, usage: UsageReport) -> SessionSummary {
     SessionSummary {
         id: card.id.clone(),
         title: card.title().to_owned(),
@@ -149,8 +176,8 @@ fn summary(card: &Card, usage: UsageReport) -> SessionSummary {
         modified: card.modified,
         cwd: card.cwd.clone(),
         models: usage.models.into_iter().filter_map(|model| model.model).collect(),
-        messages: card.message_count,
-        branches: card.branches,
+        messages: counts.messages,
+        branches: counts.branches,
         usage: usage.session,
     }
 }

@@ -41,12 +41,19 @@ pub(crate) async fn authenticate(
 ) -> Result<Response, ApiError> {
     // A browser lets every page open a WebSocket.
     let is_harmless = request.method().is_safe() && request.uri().path() != WEB_SOCKET;
-    let access = find_access(&gateway, is_harmless, request.headers()).ok_or_else(ApiError::no_token)?;
+    let access = find_access(&gateway, is_harmless, request.headers())
+        .ok_or_else(|| refusal(&gateway.token_file().current().token, request.headers()))?;
     if access.access != GrantedAccess::Full && !is_read(&request) {
         return Err(ApiError::read_only());
     }
     request.extensions_mut().insert(access);
     Ok(next.run(request).await)
+}
+
+/// Why a request has no access.
+fn refusal(token: &GatewayToken, headers: &HeaderMap) -> ApiError {
+    let has_expired = |given| Grant::has_expired(given, GrantKind::Token, token, now());
+    if bearer_token(headers).is_some_and(has_expired) { ApiError::expired() } else { ApiError::no_token() }
 }
 
 fn is_read(request: &Request) -> bool {
@@ -172,6 +179,19 @@ mod tests {
             headers.insert("sec-fetch-site", HeaderValue::from_static("same-origin"));
             prop_assert_eq!(access(&headers, false), Some(GrantedAccess::Full));
         }
+    }
+
+    #[test]
+    fn an_expired_token_is_not_called_a_wrong_one() {
+        let token = GatewayToken::random().unwrap();
+        let message = |given: &str| {
+            let header = HeaderValue::from_str(&format!("Bearer {given}")).unwrap();
+            format!("{:?}", refusal(&token, &HeaderMap::from_iter([(AUTHORIZATION, header)])))
+        };
+        let hour = Duration::from_secs(3600);
+        let expired = Grant::new(GrantKind::Token, GrantedAccess::Full, 1000, hour).unwrap().sign(&token);
+        assert!(message(&expired).contains("expired"), "{}", message(&expired));
+        assert!(!message("wrong").contains("expired"));
     }
 
     fn grant(token: &GatewayToken, headers: &[(&'static str, String)]) -> Option<GrantedAccess> {

@@ -74,6 +74,16 @@ impl Grant {
 
     /// The grant in a text. `None` if its signature is wrong, it has expired, or it is of another kind.
     pub fn verify(text: &str, kind: GrantKind, token: &GatewayToken, now: u64) -> Option<Grant> {
+        Grant::read(text, kind, token).filter(|grant| now < grant.expires)
+    }
+
+    /// Whether a text was a grant of this kind and has expired.
+    pub(super) fn has_expired(text: &str, kind: GrantKind, token: &GatewayToken, now: u64) -> bool {
+        Grant::read(text, kind, token).is_some_and(|grant| now >= grant.expires)
+    }
+
+    /// The grant in a text, also if it has expired.
+    fn read(text: &str, kind: GrantKind, token: &GatewayToken) -> Option<Grant> {
         if text.len() > MAX_GRANT_BYTES {
             return None;
         }
@@ -84,7 +94,7 @@ impl Grant {
             return None;
         }
         let grant: Grant = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()?;
-        (grant.kind == kind && now < grant.expires).then_some(grant)
+        (grant.kind == kind).then_some(grant)
     }
 }
 
@@ -117,6 +127,9 @@ mod tests {
         assert_eq!(Grant::verify(&text, GrantKind::Cookie, &token, 1000), Some(grant.clone()));
         assert_eq!(Grant::verify(&text, GrantKind::Cookie, &token, grant.expires - 1), Some(grant.clone()));
         assert_eq!(Grant::verify(&text, GrantKind::Cookie, &token, grant.expires), None);
+        assert!(Grant::has_expired(&text, GrantKind::Cookie, &token, grant.expires));
+        assert!(!Grant::has_expired(&text, GrantKind::Cookie, &token, grant.expires - 1));
+        assert!(!Grant::has_expired(&text, GrantKind::Token, &token, grant.expires));
     }
 
     #[test]

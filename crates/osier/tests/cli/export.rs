@@ -149,6 +149,7 @@ fn exports_one_page_with_all_branches_except_deleted_ones() {
     assert!(page.contains("\\u003cp\\u003efirst") && page.contains("lt;b"), "{page}");
     assert!(page.contains(r#"["00000002","kept"]"#), "labels are in the page");
     assert!(!page.contains("zebra"), "deleted branches are not in the page");
+    assert!(page.contains("2 in 1 branch<"), "nor are they counted");
     assert_eq!(env.ok("export s.jsonl --format html"), page);
 }
 

@@ -32,7 +32,11 @@ fn sessions_are_listed_searched_renamed_and_deleted() {
     program.data("rename_session", json!({ "session": main, "name": "breakfast" }));
     assert_eq!(program.data("get_state", json!({}))["sessionName"], "breakfast");
     let busy = program.call("delete_session", json!({ "session": other }));
-    assert_eq!(busy["success"], false, "an open session is not deleted: {busy}");
+    let close =
+        format!("session {} is open here; close it with close_session first", other.as_str().unwrap());
+    assert_eq!((&busy["code"], &busy["error"]), (&json!("session_busy"), &json!(close)), "{busy}");
+    let main_busy = program.call("delete_session", json!({ "session": main }));
+    assert!(main_busy["error"].as_str().unwrap().contains("is the main session"), "{main_busy}");
     program.data("close_session", json!({ "sessionId": other }));
     // The engine closes the session in the background.
     let mut deleted = program.call("delete_session", json!({ "session": other }));
@@ -69,7 +73,10 @@ fn a_snapshot_has_all_entries_or_those_since_a_revision() {
 fn stored_sessions_are_created_changed_and_read() {
     let env = TestEnv::new();
     let mut program = offline(&env);
-    let created = program.data("create_session", json!({ "title": "plans" }));
+    let created = program.data("create_session", json!({ "title": "plans", "sessionId": "my-plans" }));
+    assert_eq!(created["id"], "my-plans");
+    let invalid = program.call("create_session", json!({ "sessionId": "a/b" }));
+    assert_eq!((&invalid["success"], &invalid["code"]), (&json!(false), &json!("invalid_id")), "{invalid}");
     assert_eq!((&created["title"], &created["provider"]), (&json!("plans"), &json!("file")), "{created}");
     let session = created["id"].clone();
     let mut call = |name: &str, mut fields: Value| {

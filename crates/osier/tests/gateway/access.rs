@@ -84,7 +84,8 @@ async fn a_link_logs_in_once() {
         let again = http_client().get(url).send().await.unwrap();
         assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
         assert_eq!(again.headers()["content-type"], "text/html; charset=utf-8");
-        assert!(again.text().await.unwrap().contains("osier token link"), "the page says what to do");
+        let page = again.text().await.unwrap();
+        assert!(page.contains("osier token link") && page.contains("/assets/style.css"), "{page}");
     }
     // The link is neither a cookie nor a token.
     let secret = gateway.link.rsplit('/').next().unwrap();

@@ -136,12 +136,20 @@ async fn a_question_is_answered_over_http() {
     model.next_request().reply_with_call("write", &json!({ "path": "made.txt", "content": "yes" }));
     let state = wait_for(&gateway, &session, |state| state["openQuestions"] != json!([])).await;
     let question = &state["openQuestions"][0]["id"];
+    let busy = gateway.request(Method::DELETE, &session).send().await.unwrap();
+    let busy: Value = busy.json().await.unwrap();
+    assert_eq!(busy["code"], "session_busy");
+    assert!(busy["message"].as_str().unwrap().contains("is open in this process"), "{busy}");
     gateway
         .post(&format!("{session}/answer"), json!({ "question": question, "answer": { "type": "once" } }))
         .await;
     model.next_request().reply("Done.");
     wait_for(&gateway, &session, |state| state["turnRunning"] == false).await;
     assert_eq!(gateway.env.read("made.txt"), b"yes");
+    // Another client may have answered it.
+    let again = json!({ "question": question, "answer": { "type": "once" } });
+    let refused = gateway.fails(Method::POST, &format!("{session}/answer"), again).await;
+    assert_eq!(refused, (409, "question_closed".to_owned()));
 }
 
 #[tokio::test]

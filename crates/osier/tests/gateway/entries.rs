@@ -98,6 +98,13 @@ async fn typed_entries_are_checked_and_placed() {
     assert_eq!(gateway.active_path(&session).await, json!([entries[0], below["id"]]));
     let orphan = json!({ "message": user("x"), "parentId": "ffffffff" });
     assert_eq!(refuse("messages", orphan).await, (404, "parent_not_found".to_owned()));
+    for message in [json!({ "content": "x" }), json!({ "role": "", "content": "x" }), json!({ "role": 1 })] {
+        let entry = json!({ "type": "message", "message": message });
+        assert_eq!(refuse("entries", entry).await, (400, "not_an_entry".to_owned()), "{message}");
+        let refused = refuse("messages", json!({ "message": message })).await;
+        assert_eq!(refused, (400, "not_an_entry".to_owned()), "{message}");
+    }
+    append("messages", json!({ "message": { "role": "of-another-program", "content": "x" } })).await;
     append("branch-summaries", json!({ "fromId": entries[1], "summary": "what happened" })).await;
     assert_eq!(refuse("branch-summaries", json!({ "fromId": "ffffffff", "summary": "x" })).await.0, 404);
 }

@@ -36,6 +36,20 @@ async fn the_page_loads_only_files_of_the_gateway() {
     assert!(seen.len() > 15, "{seen:?}");
 }
 
+#[tokio::test]
+async fn an_unknown_path_is_a_page_for_browsers_and_an_error_for_programs() {
+    let gateway = TestGateway::start();
+    let browser = gateway.plain(Method::GET, "/nothing").header("accept", "text/html,*/*;q=0.8");
+    let response = browser.send().await.unwrap();
+    assert_eq!(response.status(), 404);
+    assert!(response.text().await.unwrap().contains("There is no such page"));
+    for (path, accept) in [("/nothing", "*/*"), ("/api/nothing", "text/html")] {
+        let response = gateway.plain(Method::GET, path).header("accept", accept).send().await.unwrap();
+        let error: Value = response.json().await.unwrap();
+        assert!(error["message"].as_str().unwrap().starts_with("no such endpoint"), "{path}");
+    }
+}
+
 /// A browser keeps the files of a version, and gets those of a new one: their addresses differ.
 #[tokio::test]
 async fn files_are_cached_by_their_version() {

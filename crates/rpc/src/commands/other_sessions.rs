@@ -8,7 +8,7 @@ use osier_protocol::{
     ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions, OpenRequest,
     OpenTarget, SessionRef,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::response::{CommandResult, response_data};
 use crate::server::RpcServer;
@@ -98,10 +98,28 @@ impl RpcServer {
             }
             found => found?,
         };
-        match self.engine.call(EngineRequest::DeleteSession { session }).await? {
+        let deleted = self.engine.call(EngineRequest::DeleteSession { session }).await;
+        match deleted.map_err(|error| self.name_way_to_close(error))? {
             EngineReply::Deleted(deleted) => response_data(&deleted),
             _ => Err(unexpected_reply()),
         }
+    }
+
+    /// Says how to close a session that is busy because it is open here.
+    fn name_way_to_close(&self, mut error: ClientError) -> ClientError {
+        let busy = error.facts.get("session").and_then(Value::as_str).map(str::to_owned);
+        let busy = busy.filter(|_| error.code == ErrorCode::SessionBusy);
+        if let Some(id) = busy
+            && let Ok(open) = self.session(Some(&id))
+        {
+            error.message = match self.is_main(&open) {
+                true => format!(
+                    "session {id} is the main session; leave it with new_session or switch_session first"
+                ),
+                false => format!("session {id} is open here; close it with close_session first"),
+            };
+        }
+        error
     }
 
     pub(crate) async fn create_session(&self, new: NewStoredSession) -> CommandResult {

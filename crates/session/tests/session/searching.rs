@@ -40,7 +40,7 @@ async fn an_unreadable_session_is_reported_and_a_deleted_one_is_not() {
 type Messages = &'static [(usize, &'static str, &'static str)];
 
 /// In the third session, the branch of the third message is deleted.
-const SESSIONS: [Messages; 4] = [
+const SESSIONS: [Messages; 5] = [
     &[
         (0, "user", "the cursor"),
         (1, "assistant", "A page of the parser"),
@@ -56,6 +56,13 @@ const SESSIONS: [Messages; 4] = [
         (2, "user", "after"),
     ],
     &[(0, "user", "only a result"), (1, "toolResult", "the cursor is in a result")],
+    &[
+        (0, "user", "b"),
+        (1, "branch_summary", "the marmalade of a branch"),
+        (2, "compaction", "a compacted breakfast"),
+        (3, "custom_message", "an extension with toast"),
+        (4, "hidden_message", "a hidden spoon"),
+    ],
 ];
 const WITH_DELETED_BRANCH: usize = 2;
 
@@ -63,8 +70,23 @@ fn lines_of(session: usize) -> Vec<Vec<u8>> {
     let id = |number: usize| format!("{number:08x}");
     let line = |(at, (parent, role, text)): (usize, &(usize, &str, &str))| {
         let parent = if *parent == 0 { "null".to_owned() } else { format!("{:?}", id(*parent)) };
+        let start = format!(r#""id":"{}","parentId":{parent}"#, id(at + 1));
+        match *role {
+            "branch_summary" | "compaction" => {
+                return format!(
+                    r#"{{"type":"{role}",{start},"firstKeptEntryId":"00000001","fromId":"root","summary":"{text}"}}"#
+                );
+            }
+            "custom_message" | "hidden_message" => {
+                let display = *role == "custom_message";
+                return format!(
+                    r#"{{"type":"custom_message",{start},"customType":"x","display":{display},"content":"{text}"}}"#
+                );
+            }
+            _ => {}
+        }
         let message = format!(r#"{{"role":"{role}","toolCallId":"c","content":"{text}"}}"#);
-        format!(r#"{{"type":"message","id":"{}","parentId":{parent},"message":{message}}}"#, id(at + 1))
+        format!(r#"{{"type":"message",{start},"message":{message}}}"#)
     };
     let mut lines: Vec<String> = SESSIONS[session].iter().enumerate().map(line).collect();
     if session == WITH_DELETED_BRANCH {
@@ -106,6 +128,10 @@ async fn a_store_without_a_cache_finds_what_the_file_store_finds() {
         ("gone", vec![]),
         ("after", vec![2]),
         ("absent", vec![]),
+        ("marmalade", vec![4]),
+        ("breakfast", vec![4]),
+        ("toast", vec![4]),
+        ("spoon", vec![]),
         ("re:^the .*r$", vec![0]),
     ] {
         for max_hits in [0, 2] {

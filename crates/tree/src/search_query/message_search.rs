@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CardMatcher, ExcerptLine, QueryMatch, SearchQuery};
-use crate::entry::{Entry, EntryKind, MessageRole};
+use crate::entry::{Entry, EntryKind, MessageRole, flag};
 use crate::ids::EntryId;
 use crate::projection::card::{Card, message_text};
-use crate::projection::preview::display_text;
+use crate::projection::preview::{display_text, full_text};
 
 /// What a search returns of each session that matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,22 +32,62 @@ pub struct MessageMatches {
 #[serde(rename_all = "camelCase")]
 pub struct MessageHit {
     pub entry_id: EntryId,
-    /// `user` or `assistant`.
+    /// `user`, `assistant`, `summary` of a compaction or a branch, or `custom` for a message of an extension.
     pub role: String,
     pub lines: Vec<ExcerptLine>,
 }
 
-/// Whether a search reads an entry: a message of the user or of the assistant.
-pub fn is_searched(kind: EntryKind, role: MessageRole) -> bool {
-    kind == EntryKind::Message && matches!(role, MessageRole::User | MessageRole::Assistant)
+/// Who wrote a text that a search reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SearchedRole {
+    User,
+    Assistant,
+    Summary,
+    Custom,
+}
+
+impl SearchedRole {
+    pub const ALL: [SearchedRole; 4] =
+        [SearchedRole::User, SearchedRole::Assistant, SearchedRole::Summary, SearchedRole::Custom];
+
+    /// The role of an entry, given the facts of its head. `None` if a search does not read it.
+    pub fn from_head(kind: EntryKind, role: MessageRole, flags: u8) -> Option<SearchedRole> {
+        match (kind, role) {
+            (EntryKind::Message, MessageRole::User) => Some(SearchedRole::User),
+            (EntryKind::Message, MessageRole::Assistant) => Some(SearchedRole::Assistant),
+            (EntryKind::Compaction | EntryKind::BranchSummary, _) => Some(SearchedRole::Summary),
+            (EntryKind::CustomMessage, _) if flags & flag::NOT_SHOWN == 0 => Some(SearchedRole::Custom),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchedRole::User => "user",
+            SearchedRole::Assistant => "assistant",
+            SearchedRole::Summary => "summary",
+            SearchedRole::Custom => "custom",
+        }
+    }
+}
+
+/// Whether a search reads an entry: a message of the user or of the assistant, a summary, or a message of an extension that is
+/// shown.
+pub fn is_searched(kind: EntryKind, role: MessageRole, flags: u8) -> bool {
+    SearchedRole::from_head(kind, role, flags).is_some()
 }
 
 /// Calls `f` with the texts of an entry that a search reads: what is shown of it, if that differs, and what a model gets.
-pub fn for_each_searched_text(entry: &Entry<'_>, mut f: impl FnMut(&str)) {
-    let Some(message) = entry.message.filter(|_| is_searched(entry.kind, entry.role)) else { return };
-    for text in [display_text(entry).unwrap_or_default(), message_text(message).into()] {
+pub fn for_each_searched_text(entry: &Entry<'_>, mut f: impl FnMut(SearchedRole, &str)) {
+    let Some(role) = SearchedRole::from_head(entry.kind, entry.role, entry.flags) else { return };
+    let text = match entry.kind {
+        EntryKind::Message => entry.message.map(message_text).unwrap_or_default(),
+        _ => full_text(entry),
+    };
+    for text in [display_text(entry).unwrap_or_default(), text.into()] {
         if !text.is_empty() {
-            f(&text);
+            f(role, &text);
         }
     }
 }
@@ -91,14 +131,14 @@ impl<'q> MessageSearch<'q> {
         self.detail.max_hits == 0 && self.missing.is_complete()
     }
 
-    pub fn add(&mut self, id: &str, is_user: bool, text: &str) {
+    pub fn add(&mut self, id: &str, role: SearchedRole, text: &str) {
         self.missing.match_text(text);
         if self.detail.max_hits > 0 {
-            self.add_hit(id, is_user, text);
+            self.add_hit(id, role, text);
         }
     }
 
-    fn add_hit(&mut self, id: &str, is_user: bool, text: &str) {
+    fn add_hit(&mut self, id: &str, role: SearchedRole, text: &str) {
         let parts = self.query.count_matches(text);
         // A message can have two texts.
         let is_known = self.hits.last().is_some_and(|(_, hit)| *hit.entry_id == *id);
@@ -112,7 +152,6 @@ impl<'q> MessageSearch<'q> {
             }
             self.hits.remove(at);
         }
-        let role = if is_user { MessageRole::User } else { MessageRole::Assistant };
         let (role, lines) = (role.name().to_owned(), self.query.excerpt(text, self.detail.context));
         self.hits.push((parts, MessageHit { entry_id: id.into(), role, lines }));
     }
@@ -139,7 +178,7 @@ mod tests {
         let card = Card { name: Some("parser".to_owned()), ..Card::default() };
         let detail = SearchDetail { max_hits, context: 0 };
         let mut search = MessageSearch::new(&query, &card, detail, &mut CardMatcher::default());
-        messages.iter().for_each(|(id, text)| search.add(id, true, text));
+        messages.iter().for_each(|(id, text)| search.add(id, SearchedRole::User, text));
         let matches = search.finish();
         matches.is_match.then(|| matches.hits.iter().map(|hit| hit.entry_id.to_string()).collect())
     }

@@ -333,3 +333,18 @@ async fn a_change_that_cannot_be_rendered_is_shown_as_text() {
     model.next_request().reply("Done.");
     page.turn_ended(2).await;
 }
+
+#[tokio::test]
+async fn an_entry_of_another_day_shows_its_date() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["new"]).await;
+    let old = json!({ "type": "message", "timestamp": "2025-01-15T12:00:00.000Z", "message": { "role": "user", "content": "old" } });
+    gateway.post(&format!("{session}/entries"), old).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.becomes(
+        "[...document.querySelectorAll('.entry time')].map((time) => time.textContent.includes('2025'))",
+        json!([false, true]),
+    )
+    .await;
+}

@@ -144,7 +144,10 @@ async fn answers_cannot_run_scripts() {
         window.fake = ({ query, command }) => query?.type === 'explores' ? { type: 'answered', answer: { explores: [report] } }
           : command?.action === 'keep' ? { type: 'sent', reply: { kept: false, conflicts: cases.map((text) => ({ path: text, reason: text })) } } : undefined;
         document.querySelector('#session-actions').click();
-        [...document.querySelectorAll('#menu button')].find((item) => item.textContent === 'Show the tries').click();
+        const item = [...document.querySelectorAll('#menu button')].find((item) => item.textContent === 'Show the tries');
+        // The session has no tries.
+        item.disabled = false;
+        item.click();
         while (document.querySelectorAll('dialog.explore tbody tr').length !== cases.length) await frame();
         document.querySelector('[data-focus^=keep]').click();
         while (!document.querySelector('.explore-result').textContent.includes('Conflicts')) await frame();";

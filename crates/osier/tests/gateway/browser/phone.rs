@@ -134,7 +134,7 @@ async fn a_whole_task_is_done_at_phone_size() {
     .await;
     page.fits().await;
     page.browser.click("dialog .cancel").await;
-    page.click_part("[...document.querySelectorAll('button')].find((button) => button.textContent === 'Back to the leaf' && button.checkVisibility())").await;
+    page.click_part("document.querySelector('#back-to-leaf:not([hidden])')").await;
     page.sees("Something else.").await;
     // The search of the tree opens it.
     page.evaluate("document.activeElement.blur()").await;

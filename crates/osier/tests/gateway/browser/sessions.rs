@@ -76,8 +76,15 @@ async fn a_search_shows_the_lines_that_match() {
     page.wait("document.querySelector('#sessions .hit mark')?.textContent === 'stone-fruit'").await;
     page.evaluate(&search("re:pl.ms")).await;
     page.wait(&format!("document.querySelectorAll('#sessions > li').length === 1 && {hit}")).await;
+    // An error is below the field, and there are no results.
+    page.evaluate(&search("re:[")).await;
+    let problem = "document.querySelector('#list-problems')";
+    page.wait(&format!("!{problem}.hidden && {problem}.textContent.includes('regular expression') && !document.querySelector('#sessions > li')")).await;
     page.evaluate(&search("")).await;
-    page.wait(&format!("document.querySelectorAll('#sessions > li').length === 2 && !{hit}")).await;
+    page.wait(&format!(
+        "document.querySelectorAll('#sessions > li').length === 2 && !{hit} && {problem}.hidden"
+    ))
+    .await;
 }
 
 /// Without a login nothing works, so the page shows only how to log in.

@@ -104,6 +104,50 @@ async fn labels_are_edited_in_place_and_branches_deleted_and_restored() {
 }
 
 #[tokio::test]
+async fn deleting_the_selected_branch_leads_back_to_the_leaf() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("two").await;
+    page.prompt("another two").await;
+    model.next_request().reply("answer three");
+    page.sees("answer three").await;
+    page.turn_ended(2).await;
+    page.select("answer two").await;
+    page.select("two").await;
+    page.sees("Replaces on a new branch").await;
+    page.choose("Delete the branch").await;
+    page.confirm().await;
+    page.wait(
+        "document.querySelector('#continue-from').hidden && document.querySelector('#back-to-leaf').hidden",
+    )
+    .await;
+    page.wait("document.querySelector('.row.selected')?.textContent.includes('answer three')").await;
+    page.wait("!document.querySelector('#transcript').textContent.includes('answer two')").await;
+    page.prompt("three").await;
+    let request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("answer three")));
+    request.reply("answer four");
+    page.sees("answer four").await;
+    page.is_consistent().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_now_is_disabled() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.browser.click("#session-actions").await;
+    let disabled = page
+        .evaluate(
+            "return [...document.querySelectorAll('#menu button:disabled')].map((item) => item.textContent)",
+        )
+        .await;
+    let expected = ["Redo", "Undo the compaction", "Continue the unfinished turn", "Show the tries"];
+    assert_eq!(disabled, json!(expected));
+}
+
+#[tokio::test]
 async fn two_branches_are_compared_and_a_conclusion_is_brought_over() {
     let model = ModelServer::new();
     let gateway = TestGateway::start_in(model.env(), &[]);
@@ -126,6 +170,7 @@ async fn two_branches_are_compared_and_a_conclusion_is_brought_over() {
     page.browser.click("dialog .cancel").await;
     page.choose("Bring its conclusion here").await;
     page.wait("document.querySelector('.row.leaf')?.textContent.includes('Graft from')").await;
+    page.wait("document.querySelector('.entry.kind-branch_summary .who')?.textContent === 'Graft'").await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use osier_tree::entry::{Entry, ParsedLine, parse_line};
 use osier_tree::search_query::{add_to_signature, for_each_searched_text, is_searched};
 use osier_tree::text_signature::SignatureBuilder;
-use osier_tree::{EntryKind, MessageRole, Seq, SessionTree, header};
+use osier_tree::{EntryKind, Seq, SessionTree, header};
 
 use super::record::{Coverage, NewRecord, StoredMessage};
 use crate::batch::LineBatch;
@@ -153,7 +153,7 @@ impl RecordWriter<'_> {
             marks.iter().filter_map(|(seq, line)| Some((*seq, osier_tree::entry::parse_entry(line).ok()?)));
         let hidden = SessionTree::from_heads(heads.clone(), marks).hidden_entries();
         let is_shown = |(seq, head): &(Seq, &osier_tree::Head)| {
-            is_searched(head.kind, head.role) && !hidden.contains(seq)
+            is_searched(head.kind, head.role, head.flags) && !hidden.contains(seq)
         };
         let shown: Vec<Seq> = heads.iter().filter(is_shown).map(|(seq, _)| seq).collect();
         self.coverage.can_grow = false;
@@ -182,9 +182,8 @@ impl RecordWriter<'_> {
     }
 
     fn add_entry(&mut self, entry: &Entry<'_>) {
-        let is_user = entry.role == MessageRole::User;
-        for_each_searched_text(entry, |text| {
-            StoredMessage { is_user, id: &entry.id, text }.write(&mut self.text);
+        for_each_searched_text(entry, |role, text| {
+            StoredMessage { role, id: &entry.id, text }.write(&mut self.text);
             add_to_signature(self.extractor.signatures, text);
         });
     }

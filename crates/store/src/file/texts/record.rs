@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use osier_tree::search_query::SearchedRole;
+
 use crate::file::file_identity::FileIdentity;
 use crate::file::index::hash;
 
-const MAGIC: &[u8; 8] = b"OSIERTX3";
+const MAGIC: &[u8; 8] = b"OSIERTX4";
 const NUMBERS: usize = 14;
 pub(super) const HEADER_BYTES: usize = 16 + NUMBERS * 8;
 
@@ -178,14 +180,14 @@ pub(super) fn file_name(path: &Path) -> String {
 /// A message in the text of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredMessage<'a> {
-    pub(super) is_user: bool,
+    pub(super) role: SearchedRole,
     pub(super) id: &'a str,
     pub(super) text: &'a str,
 }
 
 impl StoredMessage<'_> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(self.is_user));
+        out.push(self.role as u8);
         for part in [self.id, self.text] {
             out.extend_from_slice(&(part.len() as u32).to_le_bytes());
             out.extend_from_slice(part.as_bytes());
@@ -196,11 +198,11 @@ impl StoredMessage<'_> {
 /// The messages of a text whose checksum is right.
 pub(super) fn messages(mut text: &[u8]) -> impl Iterator<Item = StoredMessage<'_>> {
     std::iter::from_fn(move || {
-        let (is_user, rest) = text.split_first()?;
+        let (role, rest) = text.split_first()?;
         let (id, rest) = split_part(rest)?;
         let (message, rest) = split_part(rest)?;
         text = rest;
-        Some(StoredMessage { is_user: *is_user != 0, id, text: message })
+        Some(StoredMessage { role: *SearchedRole::ALL.get(usize::from(*role))?, id, text: message })
     })
 }
 

@@ -217,7 +217,7 @@ fn add_messages(search: &mut MessageSearch<'_>, text: &[u8]) {
         if search.is_done() {
             return;
         }
-        search.add(message.id, message.is_user, message.text);
+        search.add(message.id, message.role, message.text);
     }
 }
 
