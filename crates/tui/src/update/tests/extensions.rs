@@ -625,6 +625,8 @@ fn work_of_an_extension_is_shown_and_escape_cancels_it() {
     assert!(sent.contains("Cancel"), "{sent}");
     harness.event(ClientEvent::ExtensionWorkEnded { id: 1 });
     assert!(!harness.text().contains("/deploy"), "{}", harness.text());
+    // The agent has not answered the Escape here.
+    let mut harness = Harness::new(60, 18);
     harness.event(ClientEvent::ExtensionWorkStarted { id: 2, command: None });
     assert!(harness.text().contains("an extension checks your prompt"), "{}", harness.text());
     // It waits for the user.
