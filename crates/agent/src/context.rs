@@ -64,6 +64,8 @@ pub(crate) struct AgentState {
     pub(crate) unrecorded_usage: Vec<Value>,
     /// Canceled with the prompts that hooks are still asked about.
     pub(crate) cancel_prompts: CancellationToken,
+    /// Canceled with the commands that hooks run now.
+    pub(crate) cancel_commands: CancellationToken,
     pub(crate) lifetime: HookLifetime,
     /// The head of the last response over HTTP, until hooks learn it.
     pub(crate) last_response: ResponseHead,

@@ -60,6 +60,7 @@ pub(crate) use request_observer::ResponseHead;
 
 use crate::config::AgentModels;
 use crate::live_events::LiveSender;
+pub use crate::live_events::ShownWork;
 use crate::prompt_library::PromptLibrary;
 use crate::weak_worker::WeakWorker;
 
@@ -86,7 +87,8 @@ pub trait Hook: Send + Sync + Debug {
         Vec::new()
     }
 
-    /// Runs a command of this hook. There is no time-out: it may wait for the user. The hook reports failures itself.
+    /// Runs a command of this hook. There is no time-out: it may wait for the user. The hook reports failures itself, and says so if
+    /// it was canceled.
     async fn run_command(&self, _: &CommandLine, _: &HookContext<'_>) -> CommandDecision {
         CommandDecision::Unknown
     }
@@ -241,6 +243,11 @@ impl<'a> HookContext<'a> {
         cancel: &'a CancellationToken,
     ) -> HookContext<'a> {
         HookContext { session, leaf_id, has_user: false, cancel, live: None, agent: None }
+    }
+
+    /// Shows clients that a hook runs a command, or without one, that it checks a prompt, until the result is dropped.
+    pub fn show_work(&self, command: Option<&str>) -> Option<ShownWork<'a>> {
+        self.live.map(|live| live.show_work(command))
     }
 }
 

@@ -88,6 +88,13 @@ impl LiveSender {
         EndOnDrop { live: self, end: RunningEvents::end_command }
     }
 
+    /// Shows that a hook works, until the guard is dropped.
+    pub(crate) fn show_work(&self, command: Option<&str>) -> ShownWork<'_> {
+        let id = self.running().new_work_id();
+        self.send(ClientEvent::ExtensionWorkStarted { id, command: command.map(str::to_owned) });
+        ShownWork { live: self, id }
+    }
+
     /// When the guard is dropped, nothing waits to be tried again.
     pub(crate) fn end_retry_on_drop(&self) -> EndOnDrop<'_> {
         EndOnDrop { live: self, end: RunningEvents::end_retry }
@@ -96,6 +103,19 @@ impl LiveSender {
     /// When the guard is dropped, the summary is written or was given up.
     pub(crate) fn end_summary_on_drop(&self) -> EndOnDrop<'_> {
         EndOnDrop { live: self, end: RunningEvents::end_summary }
+    }
+}
+
+/// Work of a hook that clients show. It ends when this is dropped.
+#[derive(Debug)]
+pub struct ShownWork<'a> {
+    live: &'a LiveSender,
+    id: u64,
+}
+
+impl Drop for ShownWork<'_> {
+    fn drop(&mut self) {
+        self.live.send(ClientEvent::ExtensionWorkEnded { id: self.id });
     }
 }
 

@@ -1,7 +1,7 @@
 //! What runs now, for clients that attach in the middle: tools and their output so far, a command of the user, a summary that is
 //! being written.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use osier_protocol::ClientEvent;
 
@@ -17,6 +17,9 @@ pub(crate) struct RunningEvents {
     summary: Option<(ClientEvent, String)>,
     /// The pause before something is tried again.
     retry: Option<ClientEvent>,
+    /// The starts of what hooks do, by their ids.
+    work: BTreeMap<u64, ClientEvent>,
+    last_work: u64,
 }
 
 #[derive(Debug)]
@@ -51,8 +54,15 @@ impl RunningEvents {
                     written.push_str(text);
                 }
             }
+            ClientEvent::ExtensionWorkStarted { id, .. } => drop(self.work.insert(*id, event.clone())),
+            ClientEvent::ExtensionWorkEnded { id } => drop(self.work.remove(id)),
             _ => {}
         }
+    }
+
+    pub(crate) fn new_work_id(&mut self) -> u64 {
+        self.last_work += 1;
+        self.last_work
     }
 
     /// A command of the user has ended. No event says so: its entry does.
@@ -94,6 +104,7 @@ impl RunningEvents {
             events.extend([started.clone(), ClientEvent::SummaryText { text: text.clone() }]);
         }
         events.extend(self.retry.clone());
+        events.extend(self.work.values().cloned());
         events
     }
 }
@@ -182,6 +193,13 @@ mod tests {
         assert_eq!(running.events(), [retrying]);
         running.end_retry();
         assert_eq!(running.events(), []);
+    }
+
+    #[test]
+    fn work_of_extensions_is_there_until_it_ends() {
+        let started = |id: u64| json!({ "type": "extension_work_started", "id": id, "command": "deploy" });
+        let ended = json!({ "type": "extension_work_ended", "id": 1 });
+        assert_eq!(events(&[started(1), started(2), ended]), json!([started(2)]));
     }
 
     #[test]

@@ -131,6 +131,17 @@ pub enum ClientEvent {
     },
     /// An extension shows something.
     Extension(ExtensionEvent),
+    /// An extension runs a command, or checks a prompt before it is sent. [`ClientCommand::Cancel`](crate::ClientCommand::Cancel)
+    /// ends both.
+    ExtensionWorkStarted {
+        id: u64,
+        /// The command, without the slash. `None` if it checks a prompt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+    },
+    ExtensionWorkEnded {
+        id: u64,
+    },
     /// An extension asks the client to open another session instead of this one.
     SessionRequested {
         session: RequestedSession,

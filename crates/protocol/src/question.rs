@@ -29,6 +29,9 @@ pub struct DialogQuestion {
     /// After this many milliseconds, the dialog closes without an answer. The agent does that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
+    /// The extension that asks, by its file. `None` if Osier asks about an extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<String>,
 }
 
 /// What a dialog asks for. `confirm` is answered with `once` or `no`, the others with `text` or `no`.

@@ -125,6 +125,8 @@ impl Translator {
             ClientEvent::Explore { report } => self.emit(&PiEvent::Explore { report }),
             ClientEvent::Notice { text } => self.notify(text, "info"),
             ClientEvent::Extension(event) => self.handle_extension(event),
+            // pi has no events for these.
+            ClientEvent::ExtensionWorkStarted { .. } | ClientEvent::ExtensionWorkEnded { .. } => {}
             // The server does these.
             ClientEvent::SessionRequested { .. } | ClientEvent::QuitRequested => {}
         }

@@ -71,18 +71,22 @@ impl ExtensionUi {
         }
     }
 
-    pub(crate) fn widget_lines(&self, placement: WidgetPlacement, columns: usize) -> Vec<Line> {
-        let here = self.widgets.iter().filter(|widget| widget.placement == placement);
-        here.flat_map(|widget| shown_lines(&widget.lines, columns)).collect()
+    /// At most this number of lines.
+    pub(crate) fn widget_lines(&self, placement: WidgetPlacement, columns: usize, most: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for widget in self.widgets.iter().filter(|widget| widget.placement == placement) {
+            lines.extend(shown_lines(&widget.lines, columns, most.saturating_sub(lines.len())));
+        }
+        lines
     }
 
     pub(crate) fn header_lines(&self, columns: usize) -> Vec<Line> {
-        self.header.as_deref().map(|lines| shown_lines(lines, columns)).unwrap_or_default()
+        self.header.as_deref().map(|lines| shown_lines(lines, columns, MAX_LINES)).unwrap_or_default()
     }
 
-    /// The lines that replace the status line.
-    pub(crate) fn footer_lines(&self, columns: usize) -> Option<Vec<Line>> {
-        self.footer.as_deref().map(|lines| shown_lines(lines, columns))
+    /// The lines that replace the status line, at most this number.
+    pub(crate) fn footer_lines(&self, columns: usize, most: usize) -> Option<Vec<Line>> {
+        self.footer.as_deref().map(|lines| shown_lines(lines, columns, most))
     }
 
     /// The statuses in one line, in the order of their keys.
@@ -162,6 +166,16 @@ pub(crate) fn send_input(input: ExtensionInput) -> Action {
     Action::Send(ClientCommand::ExtensionInput(input), CommandPurpose::ExtensionInput)
 }
 
-fn shown_lines(lines: &[String], columns: usize) -> Vec<Line> {
-    parse_lines(&lines[..lines.len().min(MAX_LINES)], columns).0
+/// The first lines; if some do not fit, how many.
+fn shown_lines(lines: &[String], columns: usize, most: usize) -> Vec<Line> {
+    let most = most.min(MAX_LINES);
+    if lines.len() <= most || most == 0 {
+        return parse_lines(&lines[..lines.len().min(most)], columns).0;
+    }
+    let (shown, more) = lines.split_at(most - 1);
+    let mut shown = parse_lines(shown, columns).0;
+    let plural = if more.len() == 1 { "" } else { "s" };
+    let mark = format!("… {} more line{plural}", more.len());
+    shown.push(Line::styled(ColorRole::Dim, &mark).truncate(columns));
+    shown
 }

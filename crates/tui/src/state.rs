@@ -95,11 +95,22 @@ pub struct Activity {
     /// Why the model is called again.
     pub retrying: Option<String>,
     pub stopping: bool,
+    /// What extensions do, by its id: the command, or the check of a prompt.
+    pub extension_work: Vec<(u64, Option<String>)>,
+    /// A component of an extension floats over the screen: its command waits for the user.
+    pub has_float: bool,
 }
 
 impl Activity {
     pub fn is_active(&self) -> bool {
-        self.turn_running || self.user_command.is_some() || self.summary.is_some() || self.explore.is_some()
+        let is_working = self.turn_running || self.user_command.is_some() || self.summary.is_some();
+        is_working || self.explore.is_some() || self.working_extension().is_some()
+    }
+
+    /// The last work of an extension, unless it waits for the user.
+    pub(crate) fn working_extension(&self) -> Option<&(u64, Option<String>)> {
+        let waits = self.has_float || !self.open_questions.is_empty();
+        self.extension_work.last().filter(|_| !waits)
     }
 
     /// Tries run, and nothing else does.

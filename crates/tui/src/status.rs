@@ -115,7 +115,13 @@ pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
         () if activity.retrying.is_some() => activity.retrying.clone().unwrap_or_default(),
         () if activity.summary.is_some() => "summarizing".to_owned(),
         () if activity.is_only_exploring() => "exploring".to_owned(),
-        () if !activity.turn_running => "running your command".to_owned(),
+        () if !activity.turn_running => match activity.working_extension() {
+            Some((_, Some(command))) if activity.user_command.is_none() => format!("running /{command}"),
+            Some((_, None)) if activity.user_command.is_none() => {
+                "an extension checks your prompt".to_owned()
+            }
+            _ => "running your command".to_owned(),
+        },
         () if look.message.is_some() => look.message.clone().unwrap_or_default(),
         () if !state.transcript.pending_calls().is_empty() => "running tools".to_owned(),
         () => state.reply.activity().to_owned(),

@@ -34,6 +34,7 @@ use osier_protocol::engine_request::SettingRow;
 /// See the module.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
     let mut actions = apply(state, msg);
+    state.activity.has_float = !state.extensions.floats.is_empty();
     actions.extend(extension_editor::send_text(state));
     if state.extensions.follows_screen() {
         actions.extend(state.extensions.send_screen(state.screen_input()));

@@ -64,11 +64,9 @@ fn bottom_lines(state: &UiState) -> Vec<Line> {
     below.extend(tree_request_line(state));
     let most = state.rows / 4;
     below.extend(notice_lines(state, most.max(1)));
-    below.extend(
-        state.extensions.widget_lines(WidgetPlacement::BelowEditor, state.columns).into_iter().take(most),
-    );
-    match state.extensions.footer_lines(state.columns) {
-        Some(lines) => below.extend(lines.into_iter().take(most.max(1))),
+    below.extend(state.extensions.widget_lines(WidgetPlacement::BelowEditor, state.columns, most));
+    match state.extensions.footer_lines(state.columns, most.max(1)) {
+        Some(lines) => below.extend(lines),
         None => below.push(status_line(state)),
     }
     below.extend(state.extensions.status_line(state.columns));
@@ -114,7 +112,7 @@ pub fn view(state: &UiState) -> Frame {
     above.extend(queue_lines(state));
     above.push(Line::new());
     above.extend(state.extensions.header_lines(state.columns));
-    above.extend(state.extensions.widget_lines(WidgetPlacement::AboveEditor, state.columns));
+    above.extend(state.extensions.widget_lines(WidgetPlacement::AboveEditor, state.columns, usize::MAX));
     let skip = above.len().saturating_sub(left);
     let mut lines: Vec<Line> = above.into_iter().skip(skip).collect();
     let cursor = middle.cursor.map(|(row, column)| (row + lines.len(), column));

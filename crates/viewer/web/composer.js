@@ -169,7 +169,7 @@ export class Composer {
     if (event.key === "Enter" && !event.shiftKey && (!TOUCH.matches || event.ctrlKey || event.metaKey || event.altKey)) {
       event.preventDefault();
       this.submit(event.altKey ? "follow_up" : "steer");
-    } else if (event.key === "Escape" && this.session.store.turnRunning) {
+    } else if (event.key === "Escape" && this.session.store.isWorking()) {
       this.cancel();
     } else if (event.key === "ArrowUp" && event.altKey) {
       // The browser would scroll.
@@ -219,7 +219,7 @@ export class Composer {
   update() {
     const { store } = this.session;
     const isMoving = store.pendingLeafConfirmation !== null;
-    byId("cancel").hidden = !store.turnRunning;
+    byId("cancel").hidden = !store.isWorking();
     byId("queue-prompt").hidden = !store.turnRunning;
     const send = /** @type {HTMLButtonElement} */ (byId("send"));
     send.textContent = store.turnRunning ? "Steer" : "Send";

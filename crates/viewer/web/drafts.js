@@ -65,7 +65,7 @@ export class DraftView {
     if (store.retrying) parts.push(withText(this.retrying, store.retrying));
     if (store.turnError) parts.push(withText(this.failed, store.turnError));
     if (store.unfinishedTurn && !store.turnRunning) parts.push(this.resume);
-    if (store.turnRunning && parts.length === 0 && store.questions.size === 0 && store.runningTasks.size === 0) parts.push(this.waiting);
+    if (store.isWorking() && parts.length === 0 && store.questions.size === 0 && store.runningTasks.size === 0) parts.push(this.waiting);
     return parts;
   }
 

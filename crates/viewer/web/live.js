@@ -393,7 +393,7 @@ class LivePage {
     else if (event.key === "p") byId("prompt").focus();
     else if (event.key === "m" && selected) this.openSelectedMenu(selected);
     else if (event.key === "l" && selected) this.labels.edit(selected);
-    else if (event.key === "Escape" && this.session.store.turnRunning) this.composer.cancel();
+    else if (event.key === "Escape" && this.session.store.isWorking()) this.composer.cancel();
     else return;
     event.preventDefault();
   }

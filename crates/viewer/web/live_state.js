@@ -45,6 +45,8 @@ export class LiveStore extends SessionStore {
     /** @type {{ steering: string[], followUp: string[] }} */
     this.queue = { steering: [], followUp: [] };
     this.turnRunning = false;
+    /** @type {Map<number, string | undefined>} What extensions do, by its id: the command, or the check of a prompt. */
+    this.extensionWork = new Map();
     /** Whether it is known if a turn is running. */
     this.isFollowed = false;
     /** The last turn on the path did not finish. */
@@ -182,10 +184,16 @@ export class LiveStore extends SessionStore {
     return !this.isFollowed || (this.turnRunning && this.isAtLeaf());
   }
 
+  /** Whether a turn runs, or an extension works and does not wait for the user. */
+  isWorking() {
+    return this.turnRunning || (this.extensionWork.size > 0 && this.questions.size === 0);
+  }
+
   /** @param {any} state The state of the session when the page attached. */
   attach(state) {
     this.logGeneration = state.position.generation;
     this.turnRunning = state.turnRunning;
+    this.extensionWork.clear();
     this.isFollowed = true;
     this.drafts = new Map();
     this.tools = new Map();
@@ -283,6 +291,12 @@ export class LiveStore extends SessionStore {
         break;
       case "answered":
         this.questions.delete(event.id);
+        break;
+      case "extension_work_started":
+        this.extensionWork.set(event.id, event.command);
+        break;
+      case "extension_work_ended":
+        this.extensionWork.delete(event.id);
         break;
       case "queue":
         this.queue = { steering: event.steering, followUp: event.followUp };

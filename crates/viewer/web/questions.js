@@ -61,7 +61,15 @@ export class QuestionView {
   }
 
   /** A dialog of an extension. @param {number} id @param {any} question */
-  drawDialog(id, { title, dialog, options = [], message, placeholder = "", prefill = "" }) {
+  drawDialog(id, question) {
+    const card = this.drawDialogCard(id, question);
+    // It may look like a question of Osier.
+    if (question.extension) card.querySelector("h2")?.after(element("p", { class: "notice" }, `From the extension ${question.extension}`));
+    return card;
+  }
+
+  /** @param {number} id @param {any} question */
+  drawDialogCard(id, { title, dialog, options = [], message, placeholder = "", prefill = "" }) {
     const text = (/** @type {string} */ value) => ({ type: "text", text: value });
     if (dialog === "select") {
       return this.drawCard(id, title, element("p"), options.map((/** @type {string} */ option) => ({ name: option, answer: () => text(option) })), "Cancel", false);

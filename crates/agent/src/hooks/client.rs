@@ -31,7 +31,7 @@ impl Worker {
                 return self.send_choice(command).await;
             }
             command @ (ClientCommand::Cancel | ClientCommand::Stop) => {
-                std::mem::take(&mut self.agent.state().cancel_prompts).cancel();
+                self.cancel_hooks();
                 self.post(command)?
             }
             ClientCommand::ExtensionInput(input) => {
@@ -48,6 +48,16 @@ impl Worker {
             }
         };
         answer.await.map_err(|_| AgentError::Closed)?
+    }
+
+    /// Cancels the prompts that hooks are asked about, and the commands that they run. A command may have started the turn that runs,
+    /// and goes on after it; and it ends by itself when the user answers its question.
+    fn cancel_hooks(&self) {
+        let mut agent_state = self.agent.state();
+        std::mem::take(&mut agent_state.cancel_prompts).cancel();
+        if !agent_state.turn_running && agent_state.questions.list().is_empty() {
+            std::mem::take(&mut agent_state.cancel_commands).cancel();
+        }
     }
 
     /// Asks the hooks and gives the prompt to the loop. `None` if a hook handled it.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use osier_model::CancellationToken;
 use osier_protocol::Prompt;
 use osier_session::Session;
 use osier_tools::Toolbox;
@@ -80,7 +79,7 @@ impl Worker {
     pub(super) async fn run_hook_command(&self, prompt: Prompt) -> Option<Prompt> {
         let (Some(hooks), None) = (self.agent.hooks(), &prompt.message) else { return Some(prompt) };
         let Some(command) = CommandLine::parse(&prompt.text) else { return Some(prompt) };
-        let (leaf, cancel) = (self.agent.leaf_id(), CancellationToken::new());
+        let (leaf, cancel) = (self.agent.leaf_id(), self.agent.state().cancel_commands.clone());
         let ctx = self.agent.hook_context(leaf.as_ref(), &cancel);
         match hooks.run_command(&command, &ctx).await {
             CommandDecision::Unknown => Some(prompt),

@@ -1,6 +1,6 @@
-//! How much a client has received of what runs: the outputs of tools and of a command of the user, and a summary.
+//! How much a client has received of what runs: the outputs of tools and of a command of the user, a summary, and work of extensions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use osier_protocol::ClientEvent;
 use osier_tree::projection::entry_view::{EntryContent, MessageView};
@@ -11,6 +11,8 @@ pub(super) struct KnownOutputs {
     tools: BTreeMap<String, usize>,
     command: usize,
     summary: Option<usize>,
+    /// The work of extensions that has started, by its id.
+    work: BTreeSet<u64>,
 }
 
 impl KnownOutputs {
@@ -25,6 +27,8 @@ impl KnownOutputs {
             ClientEvent::BashOutput { text, skipped } => self.command += text.len() + skipped,
             ClientEvent::SummaryStarted { .. } => self.summary = Some(0),
             ClientEvent::SummaryText { text } => *self.summary.get_or_insert_default() += text.len(),
+            ClientEvent::ExtensionWorkStarted { id, .. } => self.work.extend([*id]),
+            ClientEvent::ExtensionWorkEnded { id } => self.work.retain(|known| known != id),
             ClientEvent::Entry(entry) => match entry.entry.view().map(|view| &view.content) {
                 Some(EntryContent::Message(MessageView::UserCommand(_))) => self.command = 0,
                 Some(EntryContent::Compaction(_) | EntryContent::BranchSummary(_)) => self.summary = None,
@@ -34,9 +38,14 @@ impl KnownOutputs {
         }
     }
 
-    /// The part of `running` that the client does not know.
+    /// The part of `running` that the client does not know, after the end of work that is not part of it.
     pub(super) fn missed_events(&self, running: Vec<ClientEvent>) -> Vec<ClientEvent> {
-        running.into_iter().filter_map(|event| self.missed_part(event)).collect()
+        let running_work: BTreeSet<u64> = running.iter().filter_map(started_work).collect();
+        let ended = self.work.difference(&running_work);
+        let mut events: Vec<ClientEvent> =
+            ended.map(|id| ClientEvent::ExtensionWorkEnded { id: *id }).collect();
+        events.extend(running.into_iter().filter_map(|event| self.missed_part(event)));
+        events
     }
 
     fn missed_part(&self, event: ClientEvent) -> Option<ClientEvent> {
@@ -56,8 +65,16 @@ impl KnownOutputs {
                 let (text, _) = after(self.summary.unwrap_or_default(), text, 0)?;
                 Some(ClientEvent::SummaryText { text })
             }
+            ClientEvent::ExtensionWorkStarted { id, .. } if self.work.contains(&id) => None,
             event => Some(event),
         }
+    }
+}
+
+fn started_work(event: &ClientEvent) -> Option<u64> {
+    match event {
+        ClientEvent::ExtensionWorkStarted { id, .. } => Some(*id),
+        _ => None,
     }
 }
 
@@ -98,6 +115,15 @@ mod tests {
     fn what_is_no_longer_kept_of_an_output_is_skipped() {
         assert_eq!(missed(&[output("on", 0)], output(" two", 3)), [output(" two", 1)]);
         assert_eq!(missed(&[output("one t", 0)], output(" two", 3)), [output("wo", 0)]);
+    }
+
+    #[test]
+    fn work_of_extensions_starts_once_and_its_end_is_not_missed() {
+        let started = |id: u64| ClientEvent::ExtensionWorkStarted { id, command: None };
+        assert_eq!(missed(&[started(1)], started(1)), []);
+        let ended = ClientEvent::ExtensionWorkEnded { id: 1 };
+        assert_eq!(missed(&[started(1)], started(2)), [ended.clone(), started(2)]);
+        assert_eq!(missed(&[started(1), ended], started(2)), [started(2)]);
     }
 
     #[test]

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use osier_agent::hooks::{CommandDecision, CommandLine, HookCommand};
-use osier_protocol::{ExtensionEvent, RenderTarget};
+use osier_agent::hooks::{CommandDecision, CommandLine, HookCommand, HookContext};
+use osier_protocol::{ExtensionEvent, NotifyType, RenderTarget};
 use osier_tools::ResultBlock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::extension::{Extension, Registered, TimeLimit};
 use super::flood::{MAX_OPEN_BYTES, MAX_OPEN_CALLS};
@@ -312,19 +313,26 @@ impl SessionExtensions {
     }
 
     /// Runs a command, if an extension has it.
-    pub(crate) async fn run_command(
-        &self,
-        line: &CommandLine,
-        cancel: &CancellationToken,
-    ) -> CommandDecision {
+    pub(crate) async fn run_command(&self, line: &CommandLine, ctx: &HookContext<'_>) -> CommandDecision {
         let Some((extension, name)) = self.find_command(&line.name) else {
             return CommandDecision::Unknown;
         };
         let params = json!({ "name": name, "args": line.arguments });
         self.command_started();
         let work = extension.begin_work(&Registered::Command(name.clone()));
-        let ended = extension.request("command", &params, TimeLimit::None, cancel).await;
+        let shown = ctx.show_work(Some(&line.name));
+        let mut running = RunningCommand::start(extension.clone(), params);
+        let ended = tokio::select! {
+            () = self.command_canceled(ctx.cancel) => None,
+            ended = &mut running.task => Some(ended.unwrap_or_else(|_| Err(Failure::new("no response")))),
+        };
         self.command_ended();
+        drop(shown);
+        let Some(ended) = ended else {
+            let message = format!("Canceled /{}", line.name);
+            self.show(ExtensionEvent::Notify { message, notify_type: NotifyType::Info });
+            return CommandDecision::Done;
+        };
         match ended {
             Ok(raw) => match serde_json::from_str::<CommandAnswer>(raw.get()) {
                 Ok(CommandAnswer { prompt: Some(prompt) }) if !prompt.trim().is_empty() => {
@@ -339,6 +347,22 @@ impl SessionExtensions {
                 CommandDecision::Done
             }
         }
+    }
+}
+
+/// A command that runs. When this is dropped, nobody waits for it any longer, but its code is stopped if it does not end.
+#[derive(Debug)]
+struct RunningCommand {
+    task: JoinHandle<RequestResult>,
+    _cancel: DropGuard,
+}
+
+impl RunningCommand {
+    fn start(extension: Arc<Extension>, params: Value) -> RunningCommand {
+        let cancel = CancellationToken::new();
+        let (canceled, _cancel) = (cancel.clone(), cancel.drop_guard());
+        let request = async move { extension.request("command", &params, TimeLimit::None, &canceled).await };
+        RunningCommand { task: tokio::spawn(request), _cancel }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One extension of a session: what it registered, and requests to it with a limit on their time.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -425,6 +426,16 @@ impl Extension {
                     return Err(Failure::new(format!("no answer within {seconds} s")));
                 }
             }
+        }
+    }
+
+    /// Its file, with the folder if the name of the file says nothing.
+    pub(crate) fn shown_name(&self) -> String {
+        let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
+        let file = text(self.path.file_name());
+        match self.path.parent().filter(|_| file.starts_with("index.")) {
+            Some(folder) => format!("{}/{file}", text(folder.file_name())),
+            None => file,
         }
     }
 

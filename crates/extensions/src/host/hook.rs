@@ -123,7 +123,7 @@ impl Hook for ExtensionHost {
             return CommandDecision::Done;
         }
         extensions.wait_for_restarts(ctx.cancel).await;
-        extensions.run_command(command, ctx.cancel).await
+        extensions.run_command(command, ctx).await
     }
 
     fn receive_input(&self, session: &Session, input: &ExtensionInput) {
@@ -189,7 +189,9 @@ impl Hook for ExtensionHost {
             _ => "interactive",
         };
         let mut prompt = preparation.clone();
-        for handler in extensions.handlers(name) {
+        let handlers = extensions.handlers(name);
+        let _shown = if handlers.is_empty() { None } else { ctx.show_work(None) };
+        for handler in handlers {
             let mut event = json!({ "type": name, "text": prompt.text, "source": source });
             if !prompt.images.is_empty() {
                 event["images"] = image_blocks(&prompt.images);

@@ -67,5 +67,6 @@ fn key_question(call: &ExtensionCall, provider: &str) -> DialogQuestion {
                 .to_owned(),
         },
         timeout: None,
+        extension: None,
     }
 }

@@ -511,6 +511,7 @@ fn grant_question(extension: &Extension) -> DialogQuestion {
         title: format!("Allow the extension {}?", visible_line(&extension.path.to_string_lossy())),
         dialog: Dialog::Confirm { message: format!("It\n{}", needs.join("\n")) },
         timeout: None,
+        extension: None,
     }
 }
 

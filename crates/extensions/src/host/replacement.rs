@@ -10,6 +10,7 @@ use osier_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::calls::ExtensionCall;
 use super::session::SessionExtensions;
@@ -99,7 +100,8 @@ async fn may_open(call: &ExtensionCall, name: &str) -> bool {
         visible_line(&directory)
     );
     let title = format!("Open the session {} of another directory?", visible_line(name));
-    let question = DialogQuestion { title, dialog: Dialog::Confirm { message }, timeout: None };
+    let question =
+        DialogQuestion { title, dialog: Dialog::Confirm { message }, timeout: None, extension: None };
     let _open = call.extension.open_dialog();
     let answer = worker.ask_dialog(question, &call.cancel).await;
     answer.is_some()
@@ -121,6 +123,19 @@ impl SessionExtensions {
 
     pub(super) fn command_started(&self) {
         self.replacement().commands += 1;
+    }
+
+    /// Waits until the user cancels a command. One that opens another session goes on there, although the client stops what runs in
+    /// the session that it leaves.
+    pub(super) async fn command_canceled(&self, cancel: &CancellationToken) {
+        cancel.cancelled().await;
+        let is_replaced = {
+            let replacement = self.replacement();
+            replacement.waiting.is_some() || replacement.successor.is_some()
+        };
+        if is_replaced {
+            std::future::pending().await
+        }
     }
 
     pub(super) fn command_ended(&self) {

@@ -53,7 +53,8 @@ pub(super) async fn component(call: &ExtensionCall) -> Result<Value, Failure> {
     let ComponentParams { component, floating, focuses, .. } = call.params()?;
     let dialog = Dialog::Component { component: component_id(&call.extension, component)?, floating };
     let name = call.extension.path.file_stem().map(|name| name.to_string_lossy().into_owned());
-    let question = DialogQuestion { title: name.unwrap_or_default(), dialog, timeout: None };
+    let extension = Some(call.extension.shown_name());
+    let question = DialogQuestion { title: name.unwrap_or_default(), dialog, timeout: None, extension };
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
     // One that floats may stay for the whole session. It is a dialog only if it wants the keys.
     let _open = (!floating || focuses).then(|| call.extension.open_dialog());
@@ -115,7 +116,8 @@ pub(super) fn draw_component(
 
 /// Asks the user. `null` without an answer.
 pub(super) async fn dialog(call: &ExtensionCall) -> Result<Value, Failure> {
-    let DialogRequest { question } = call.params()?;
+    let DialogRequest { mut question } = call.params()?;
+    question.extension = Some(call.extension.shown_name());
     let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
     let is_confirm = matches!(question.dialog, Dialog::Confirm { .. });
     let timeout = question.timeout;
@@ -169,7 +171,12 @@ impl From<Value> for DialogRequest {
         };
         let timeout = params["timeout"].as_f64().filter(|time| *time > 0.0).map(|time| time as u64);
         DialogRequest {
-            question: DialogQuestion { title: text("title").unwrap_or_default(), dialog, timeout },
+            question: DialogQuestion {
+                title: text("title").unwrap_or_default(),
+                dialog,
+                timeout,
+                extension: None,
+            },
         }
     }
 }

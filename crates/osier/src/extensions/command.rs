@@ -303,6 +303,14 @@ async fn add(source: &str, yes: bool, scripts: bool, home: &Home) -> Result<Exit
             sanitize_line(source)
         )));
     };
+    if is_archive(&parsed) {
+        let (source, unpack) =
+            (sanitize_line(source), "unpack it with `tar -xzf`, and add its folder `package`");
+        fail!(
+            Failed,
+            "cannot add {source}: it is an archive; {unpack}, or name it as npm:NAME if it is published"
+        );
+    }
     let folder = install::install(&parsed, home, scripts)?;
     let contents = PackageContents::read(&folder);
     if contents
@@ -328,6 +336,13 @@ async fn add(source: &str, yes: bool, scripts: bool, home: &Home) -> Result<Exit
     out.finish()?;
     allow_all(&contents.extensions, yes, home).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether it is a file as `npm pack` writes it.
+fn is_archive(source: &PackageSource) -> bool {
+    let PackageSource::Path(path) = source else { return false };
+    let name = path.to_string_lossy();
+    path.is_file() && [".tgz", ".tar.gz", ".tar"].iter().any(|end| name.ends_with(end))
 }
 
 async fn update(name: Option<&str>, yes: bool, scripts: bool, home: &Home) -> Result<ExitCode> {

@@ -122,6 +122,10 @@ fn sources_that_cannot_be_are_refused() {
     let empty = folder.path("code");
     let added = folder.run_found(&["extensions", "add", empty.to_str().unwrap()]);
     assert!(added.code == 1 && added.err.contains("contains no extensions"), "{added:?}");
+    folder.write("greeter-1.0.0.tgz", "");
+    let archive = folder.path("greeter-1.0.0.tgz");
+    let added = folder.run_found(&["extensions", "add", archive.to_str().unwrap()]);
+    assert!(added.code == 1 && added.err.contains("it is an archive; unpack it"), "{added:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Extensions on the screen: notifications, failures and dialogs.
 
-use crate::screen::{READY, open};
+use crate::screen::{CTRL_C, ESCAPE, READY, open};
 use crate::support::TestEnv;
 
 #[test]
@@ -105,5 +105,40 @@ fn an_editor_of_an_extension_sends_prompts_and_commands() {
     screen.press("\r");
     screen.wait_for("> HELLO");
     screen.wait_for("-- shout --");
+    screen.quit();
+}
+
+#[test]
+fn a_slow_command_and_a_slow_check_are_shown_and_escape_cancels_them() {
+    let env = TestEnv::new();
+    env.write(
+        "x.ts",
+        r#"export default function (pi: any) {
+            pi.on("input", async (event) => { if (event.text === "check me") await new Promise(() => {}); });
+            pi.registerCommand("slow", { handler: async () => { await new Promise(() => {}); } });
+            pi.registerCommand("loop", { handler: () => { while (true) {} } });
+            pi.registerCommand("ask", { handler: async (_args, ctx) => { await ctx.ui.input("Your name?", "Ada"); ctx.ui.notify("asked"); } });
+        }"#,
+    );
+    let mut screen = open(&env, &["-e", "x.ts"]);
+    screen.wait_for(READY);
+    screen.submit("check me");
+    screen.wait_for("an extension checks your prompt");
+    screen.press(ESCAPE);
+    screen.wait_gone("an extension checks your prompt");
+    screen.wait_for("> check me");
+    screen.press(CTRL_C);
+    screen.wait_gone("> check me");
+    screen.submit("/ask now");
+    screen.wait_for("Your name?  from x.ts");
+    screen.wait_for("Ada");
+    screen.answer_until("\r", |text| text.contains("asked"));
+    for name in ["slow", "loop"] {
+        screen.submit(&format!("/{name} now"));
+        screen.wait_for(&format!("running /{name}"));
+        screen.press(ESCAPE);
+        screen.wait_for(&format!("Canceled /{name}"));
+        screen.wait_gone(&format!("running /{name}"));
+    }
     screen.quit();
 }

@@ -1,5 +1,7 @@
 //! `/help`: shows commands and keys.
 
+use osier_protocol::query::CommandSource;
+
 use super::{SlashCommand, all};
 use crate::msg::Action;
 use crate::overlay::{HelpGroup, HelpPage, key_help};
@@ -46,12 +48,17 @@ const CONTROL_KEYS: &[(&str, &str)] = &[
 ];
 
 fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
-    let templates = state.prompt_commands.iter();
-    let templates = templates.map(|command| (format!("/{}", command.name), command.description.clone()));
+    let prompt_commands = |is_of_extension: bool| {
+        let all = state.prompt_commands.iter();
+        let fitting =
+            all.filter(move |command| (command.source == CommandSource::Extension) == is_of_extension);
+        fitting.map(|command| (format!("/{}", command.name), command.description.clone())).collect()
+    };
     let tree = key_help(&state.config).into_iter().map(|(key, word)| (key, word.to_owned()));
     let mut groups = vec![key_group("Writing", WRITING_KEYS), key_group("Keys", CONTROL_KEYS)];
     groups.extend(command_groups());
-    groups.push(HelpGroup { title: "Templates and skills", rows: templates.collect() });
+    groups.push(HelpGroup { title: "Extensions", rows: prompt_commands(true) });
+    groups.push(HelpGroup { title: "Templates and skills", rows: prompt_commands(false) });
     groups.push(HelpGroup { title: "Keys of the tree", rows: tree.collect() });
     state.overlays.push(Box::new(HelpPage::new(groups)));
     Vec::new()

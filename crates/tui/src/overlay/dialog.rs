@@ -2,14 +2,14 @@
 //!
 //! A list leaves your draft visible, and keys answer it as they answer an approval.
 
-use osier_protocol::{ClientCommand, Dialog, DialogQuestion, UserAnswer, visible, visible_line};
+use osier_protocol::{ClientCommand, Dialog, DialogQuestion, UserAnswer, one_line, visible, visible_line};
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::editor::Editor;
 use crate::key::{Key, KeyCode};
 use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
-use crate::text::{Line, Style};
+use crate::text::{Line, Style, width};
 use crate::theme::ColorRole;
 
 /// See the module documentation.
@@ -58,6 +58,23 @@ impl DialogPrompt {
             (Dialog::Select { .. }, Some(option)) => self.send(UserAnswer::Text { text: option.clone() }),
             (Dialog::Select { .. }, None) => self.send(refusal),
             _ => self.send(UserAnswer::Text { text: self.editor.text().to_owned() }),
+        }
+    }
+
+    /// The title, and always the extension that asks: its question may look like one of Osier.
+    fn title_line(&self, columns: usize) -> Line {
+        let from = self.question.extension.as_deref();
+        let from = from.map(|name| format!("  from {}", one_line(name, 40))).unwrap_or_default();
+        let title = Line::styled(Style::from(ColorRole::Accent).bold(), &visible_line(&self.question.title));
+        let room = columns.saturating_sub(width(&from));
+        title.truncate(room).with(ColorRole::Dim, &from).truncate(columns)
+    }
+
+    /// What to show in place of a text that is still empty.
+    fn placeholder(&self) -> Option<String> {
+        match &self.question.dialog {
+            Dialog::Input { placeholder: Some(text) } if self.editor.is_empty() => Some(visible_line(text)),
+            _ => None,
         }
     }
 
@@ -135,8 +152,7 @@ impl Overlay for DialogPrompt {
     }
 
     fn view(&self, area: OverlayArea) -> Frame {
-        let title = Style::from(ColorRole::Accent).bold();
-        let mut lines = vec![Line::styled(title, &visible_line(&self.question.title)).truncate(area.columns)];
+        let mut lines = vec![self.title_line(area.columns)];
         if let Dialog::Confirm { message } = &self.question.dialog {
             let message = visible(message);
             lines.extend(
@@ -148,8 +164,11 @@ impl Overlay for DialogPrompt {
             lines.extend(self.option_lines(area, area.rows.saturating_sub(lines.len() + 1)));
         } else {
             let rows = area.rows.saturating_sub(2);
-            let (text, (row, column)) = self.editor.view(area.columns, rows, ColorRole::Accent);
+            let (mut text, (row, column)) = self.editor.view(area.columns, rows, ColorRole::Accent);
             cursor = Some((row + lines.len(), column));
+            if let (Some(hint), Some(first)) = (self.placeholder(), text.first_mut()) {
+                *first = std::mem::take(first).with(ColorRole::Dim, &hint).truncate(area.columns);
+            }
             lines.extend(text);
         }
         let help = if self.is_list() {

@@ -253,6 +253,17 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
         ClientEvent::Explore { report } => return handle_explore(state, *report),
         ClientEvent::Notice { text } => show_notice(state, &one_line(&text, 400)),
         ClientEvent::Extension(event) => return super::extensions::show(state, event),
+        ClientEvent::ExtensionWorkStarted { id, command } => {
+            if !state.activity.is_active() {
+                state.activity.started = state.now;
+            }
+            let command = command.map(|name| one_line(&name, 40));
+            state.activity.extension_work.retain(|(known, _)| *known != id);
+            state.activity.extension_work.push((id, command));
+        }
+        ClientEvent::ExtensionWorkEnded { id } => {
+            state.activity.extension_work.retain(|(known, _)| *known != id);
+        }
         ClientEvent::SessionRequested { session } => return vec![Action::Open(requested_target(session))],
         ClientEvent::QuitRequested => return vec![Action::Quit],
         _ => {}

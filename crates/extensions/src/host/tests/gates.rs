@@ -1,9 +1,12 @@
 //! Gates: what handlers return, and in which order they are asked.
 
 use osier_model::scripted::ScriptedTurn;
-use osier_protocol::{ClientCommand, CommandReply, MoveCommand};
+use osier_protocol::{
+    Client, ClientCommand, ClientError, ClientEvent, CommandReply, MoveCommand, Question, UserAnswer,
+};
 use osier_tools::user_bash::UserCommand;
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use super::TestSession;
 
@@ -254,4 +257,76 @@ async fn a_handler_of_the_end_may_act_while_the_user_cancels() {
     session.client_send(ClientCommand::Cancel).await;
     let shown = session.until(|event| matches!(event, osier_protocol::ClientEvent::Extension(_))).await;
     assert!(format!("{shown:?}").contains("ended"), "the handler was not stopped: {shown:?}");
+}
+
+const SLOW: &str = r#"export default (pi) => {
+    pi.on("input", async (event, ctx) => {
+        if (event.text !== "check me") return;
+        ctx.ui.notify("checks");
+        await new Promise(() => {});
+    });
+    pi.registerCommand("wait", { handler: async (_args, ctx) => { ctx.ui.notify("waits"); await new Promise(() => {}); } });
+    pi.registerCommand("loop", { handler: (_args, ctx) => { ctx.ui.notify("loops"); while (true) {} } });
+    pi.registerCommand("ask", { handler: async (_args, ctx) => ctx.ui.notify(`got ${await ctx.ui.input("Name?")}`) });
+}"#;
+
+/// Starts a prompt that does not end by itself, and waits until the extension has said something.
+async fn start(
+    session: &mut TestSession,
+    prompt: &str,
+) -> (JoinHandle<Result<CommandReply, ClientError>>, Option<String>, u64) {
+    let (client, prompt) = (session.client.clone(), ClientCommand::prompt(prompt));
+    let sent = tokio::spawn(async move { client.send(prompt).await });
+    let started = session.until(|event| matches!(event, ClientEvent::ExtensionWorkStarted { .. })).await;
+    let ClientEvent::ExtensionWorkStarted { id, command } = started else {
+        unreachable!("it was waited for")
+    };
+    session.notified().await;
+    (sent, command, id)
+}
+
+#[tokio::test]
+async fn a_command_that_runs_is_shown_and_can_be_canceled() {
+    for cancel in [ClientCommand::Cancel, ClientCommand::Stop] {
+        for name in ["wait", "loop"] {
+            let mut session = TestSession::new(&[SLOW], []).await;
+            let (sent, command, started) = start(&mut session, &format!("/{name}")).await;
+            assert_eq!(command.as_deref(), Some(name));
+            let running = session.client.attach(None).await.unwrap().state.running;
+            assert!(matches!(running[..], [ClientEvent::ExtensionWorkStarted { .. }]), "{running:?}");
+            session.client_send(cancel.clone()).await;
+            session.until(|event| *event == ClientEvent::ExtensionWorkEnded { id: started }).await;
+            assert_eq!(session.notified().await, format!("Canceled /{name}"));
+            assert_eq!(sent.await.unwrap().unwrap(), CommandReply::Handled);
+            assert!(session.client.attach(None).await.unwrap().state.running.is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_checked_is_shown_and_can_be_canceled() {
+    let mut session = TestSession::new(&[SLOW], [ScriptedTurn::reply("yes")]).await;
+    let (sent, command, started) = start(&mut session, "check me").await;
+    assert_eq!(command, None);
+    session.client_send(ClientCommand::Cancel).await;
+    session.until(|event| *event == ClientEvent::ExtensionWorkEnded { id: started }).await;
+    assert!(sent.await.unwrap().is_err(), "the prompt goes back to the editor");
+    session.turn("hello").await;
+    assert_eq!(session.request_texts(), ["hello"]);
+}
+
+#[tokio::test]
+async fn a_dialog_names_its_extension_and_a_command_with_a_dialog_is_not_canceled() {
+    let mut session = TestSession::in_terminal(&[SLOW], []).await;
+    let client = session.client.clone();
+    let sent = tokio::spawn(async move { client.send(ClientCommand::prompt("/ask")).await });
+    let asked = session.until(|event| matches!(event, ClientEvent::Asked { .. })).await;
+    let ClientEvent::Asked { id, question, .. } = asked else { unreachable!("it was waited for") };
+    let Question::Dialog(dialog) = *question else { panic!("a dialog") };
+    assert_eq!(dialog.extension.as_deref(), Some("extension0.ts"));
+    session.client_send(ClientCommand::Cancel).await;
+    let answer = UserAnswer::Text { text: "Ada".to_owned() };
+    session.client_send(ClientCommand::Answer { question: id, answer }).await;
+    assert_eq!(session.notified().await, "got Ada");
+    assert_eq!(sent.await.unwrap().unwrap(), CommandReply::Handled);
 }

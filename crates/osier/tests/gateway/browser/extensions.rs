@@ -83,6 +83,7 @@ async fn dialogs_of_extensions_are_answered() {
     };
     page.prompt("/ask").await;
     asks("Which?").await;
+    page.wait("document.querySelector('.question').textContent.includes('From the extension ')").await;
     page.browser.click(".answers > button:nth-child(2)").await;
     asks("Sure?").await;
     page.wait("document.querySelector('.question').textContent.includes('It is final.')").await;

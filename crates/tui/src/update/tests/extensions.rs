@@ -1,5 +1,6 @@
 //! What extensions show, and the keys that reach them.
 
+use osier_protocol::query::{CommandSource, PromptCommand};
 use osier_protocol::{
     Dialog, DialogQuestion, EditorCompletion, EditorView, ExtensionEvent, FloatPlace, Question,
     WidgetPlacement,
@@ -12,7 +13,12 @@ fn show(harness: &mut Harness, event: ExtensionEvent) {
 }
 
 fn ask(harness: &mut Harness, dialog: Dialog) {
-    let question = DialogQuestion { title: "Which?".to_owned(), dialog, timeout: None };
+    ask_from(harness, "Which?", dialog, None);
+}
+
+fn ask_from(harness: &mut Harness, title: &str, dialog: Dialog, extension: Option<&str>) {
+    let (title, extension) = (title.to_owned(), extension.map(str::to_owned));
+    let question = DialogQuestion { title, dialog, timeout: None, extension };
     let question = Box::new(Question::Dialog(question));
     harness.event(ClientEvent::Asked { id: 7, question, agent: None });
 }
@@ -568,4 +574,77 @@ fn an_extension_forks_at_the_entry_that_it_names() {
     harness.event(ClientEvent::SessionRequested { session });
     let actions = harness.take_actions();
     assert!(actions.contains("Exactly") && actions.contains("0000000a"), "{actions}");
+}
+
+#[test]
+fn a_dialog_names_its_extension_and_shows_a_placeholder() {
+    let mut harness = Harness::new(60, 18);
+    let dialog = Dialog::Input { placeholder: Some("a name".to_owned()) };
+    ask_from(&mut harness, "Which?", dialog, Some("x.ts"));
+    let text = harness.text();
+    assert!(text.contains("Which?  from x.ts") && text.contains("a name"), "{text}");
+    harness.press("'A'");
+    let text = harness.text();
+    assert!(text.contains('A') && !text.contains("a name"), "{text}");
+}
+
+#[test]
+fn a_long_title_leaves_room_for_the_name_of_the_extension() {
+    let mut harness = Harness::new(60, 18);
+    let options = vec!["Allow".to_owned()];
+    let title = "Allow bash to run this? ".repeat(5);
+    ask_from(&mut harness, &title, Dialog::Select { options }, Some("x.ts"));
+    assert!(harness.text().contains("  from x.ts"), "{}", harness.text());
+}
+
+#[test]
+fn a_long_widget_says_how_many_lines_are_missing() {
+    let mut harness = Harness::new(60, 30);
+    let lines: Vec<String> = (1..=12).map(|number| format!("row {number};")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    show(&mut harness, widget("a", WidgetPlacement::AboveEditor, &lines[..10]));
+    assert!(harness.text().contains("row 10;") && !harness.text().contains("more lines"));
+    show(&mut harness, widget("a", WidgetPlacement::AboveEditor, &lines));
+    let text = harness.text();
+    assert!(text.contains("row 9;") && !text.contains("row 10;"), "{text}");
+    assert!(text.contains("… 3 more lines"), "{text}");
+    // There is less room below the editor.
+    show(&mut harness, widget("a", WidgetPlacement::BelowEditor, &lines));
+    let text = harness.text();
+    assert!(text.contains("row 6;") && text.contains("… 6 more lines"), "{text}");
+}
+
+#[test]
+fn work_of_an_extension_is_shown_and_escape_cancels_it() {
+    let mut harness = Harness::new(60, 18);
+    harness.event(ClientEvent::ExtensionWorkStarted { id: 1, command: Some("deploy".to_owned()) });
+    assert!(harness.text().contains("running /deploy"), "{}", harness.text());
+    harness.take_actions();
+    harness.press("escape");
+    let sent = harness.take_actions();
+    assert!(sent.contains("Cancel"), "{sent}");
+    harness.event(ClientEvent::ExtensionWorkEnded { id: 1 });
+    assert!(!harness.text().contains("/deploy"), "{}", harness.text());
+    // The agent has not answered the Escape here.
+    let mut harness = Harness::new(60, 18);
+    harness.event(ClientEvent::ExtensionWorkStarted { id: 2, command: None });
+    assert!(harness.text().contains("an extension checks your prompt"), "{}", harness.text());
+    // It waits for the user.
+    ask(&mut harness, Dialog::Confirm { message: String::new() });
+    assert!(!harness.text().contains("esc to stop"), "{}", harness.text());
+}
+
+#[test]
+fn help_has_a_group_for_commands_of_extensions() {
+    let mut harness = Harness::new(80, 100);
+    let command =
+        |name: &str, source| PromptCommand { name: name.to_owned(), description: String::new(), source };
+    harness.state.prompt_commands =
+        vec![command("deploy", CommandSource::Extension), command("review", CommandSource::Prompt)];
+    harness.submit("/help");
+    let text = harness.text();
+    let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} in {text}"));
+    assert!(position("Extensions") < position("/deploy"), "{text}");
+    assert!(position("/deploy") < position("Templates and skills"), "{text}");
+    assert!(position("Templates and skills") < position("/review"), "{text}");
 }
