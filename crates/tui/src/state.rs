@@ -116,7 +116,7 @@ impl Activity {
     /// Tries run, and nothing else does.
     pub(crate) fn is_only_exploring(&self) -> bool {
         let others = self.turn_running || self.user_command.is_some() || self.summary.is_some();
-        self.explore.is_some() && !others
+        self.explore.is_some() && self.working_extension().is_none() && !others
     }
 
     /// How long the work has been going on, in milliseconds: `now` in the time of `UiState::now`, and as the time of day.

@@ -134,7 +134,7 @@ impl SessionExtensions {
             replacement.waiting.is_some() || replacement.successor.is_some()
         };
         if is_replaced {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
