@@ -51,7 +51,10 @@ fn agents_of_a_project_need_trust() {
 #[test]
 fn unknown_tools_and_models_of_agents_are_reported() {
     let env = TestEnv::new();
-    env.write("home/agents/typo.md", "---\ndescription: D.\ntools: reed, grep\nmodel: nosuch/model\n---\nX.");
+    env.write(
+        "../home/agents/typo.md",
+        "---\ndescription: D.\ntools: reed, grep\nmodel: nosuch/model\n---\nX.",
+    );
     let listed = env.args(&["agents"]);
     assert_eq!(listed.code, 0, "{listed}");
     assert!(listed.err.contains("typo.md: no tool reed is built in; did you mean read?"), "{listed}");

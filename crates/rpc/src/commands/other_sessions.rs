@@ -5,10 +5,10 @@ use std::sync::Arc;
 use osier_protocol::engine_request::DeletedSession;
 use osier_protocol::session_operation::{NewStoredSession, SessionOperation};
 use osier_protocol::{
-    ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions, OpenRequest,
+    Card, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions, OpenRequest,
     OpenTarget, SessionRef,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::response::{CommandResult, response_data};
 use crate::server::RpcServer;
@@ -78,8 +78,12 @@ impl RpcServer {
 
     /// A session by a prefix of its id, or by a path.
     async fn find(&self, name: &str) -> Result<SessionRef, ClientError> {
+        Ok(SessionRef::from_card(&self.find_card(name).await?))
+    }
+
+    async fn find_card(&self, name: &str) -> Result<Card, ClientError> {
         match self.engine.call(EngineRequest::FindSession { name: name.to_owned() }).await? {
-            EngineReply::Found { card } => Ok(SessionRef::from_card(&card)),
+            EngineReply::Found { card } => Ok(card),
             _ => Err(unexpected_reply()),
         }
     }
@@ -92,26 +96,24 @@ impl RpcServer {
 
     /// Deleting a session again succeeds, and says that nothing was deleted.
     pub(crate) async fn delete_session(&self, named: &str) -> CommandResult {
-        let session = match self.find(named).await {
+        let card = match self.find_card(named).await {
             Err(error) if error.code == ErrorCode::SessionNotFound => {
                 return response_data(&DeletedSession::default());
             }
             found => found?,
         };
+        let session = SessionRef::from_card(&card);
         let deleted = self.engine.call(EngineRequest::DeleteSession { session }).await;
-        match deleted.map_err(|error| self.name_way_to_close(error))? {
+        match deleted.map_err(|error| self.name_way_to_close(error, &card.id))? {
             EngineReply::Deleted(deleted) => response_data(&deleted),
             _ => Err(unexpected_reply()),
         }
     }
 
     /// Says how to close a session that is busy because it is open here.
-    fn name_way_to_close(&self, mut error: ClientError) -> ClientError {
-        let busy = error.facts.get("session").and_then(Value::as_str).map(str::to_owned);
-        let busy = busy.filter(|_| error.code == ErrorCode::SessionBusy);
-        if let Some(id) = busy
-            && let Ok(open) = self.session(Some(&id))
-        {
+    fn name_way_to_close(&self, mut error: ClientError, id: &str) -> ClientError {
+        let open = self.session(Some(id)).ok().filter(|_| error.code == ErrorCode::SessionBusy);
+        if let Some(open) = open {
             error.message = match self.is_main(&open) {
                 true => format!(
                     "session {id} is the main session; leave it with new_session or switch_session first"
