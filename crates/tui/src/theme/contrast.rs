@@ -25,7 +25,7 @@ const CODE: [ColorRole; 7] = [
     ColorRole::Property,
 ];
 
-/// What Markdown draws, besides code.
+/// What Markdown draws, except code.
 const MARKDOWN: [ColorRole; 9] = [
     ColorRole::Text,
     ColorRole::Dim,
